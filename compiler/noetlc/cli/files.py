@@ -192,19 +192,19 @@ def _is_playbook(path: str) -> bool:
 _BEGINNING = (
     rb"""(?m)^[ "'{]*(apiVersion["']?\s*:\s*["']?[\w.]*noetl|kind["']?\s*:\s*["']?Playbook|workflow["']?\s*:)"""
 )
-_CREDENTIAL = rb"""(?m)^["']?kind["']?\s*:\s*["']?Credential["']?\s*(#.*)?$"""
+_BESIDE = rb"""(?m)^["']?kind["']?\s*:\s*["']?(Credential|Schedule)["']?\s*(#.*)?$"""
 _WORKFLOW = rb"""(?m)^["']?(workflow["']?\s*:|kind["']?\s*:\s*["']?Playbook)"""
-"""What a file of credentials has, and what it has not: those are registered with a server beside its playbooks."""
+"""What a file of credentials or a schedule has, and what it has not: a server gets those beside its playbooks."""
 
 
 def begins_a_playbook(data: bytes) -> bool:
-    """Whether a line of a file begins a playbook; a file of credentials, which lives beside them, is none."""
+    """Whether a line of a file begins a playbook; credentials and schedules, which live beside them, are none."""
     is_wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     # The pattern is of bytes and does not fit UTF-16; the reader will tell.
     if is_wide:
         return True
-    is_credential = re.search(_CREDENTIAL, data) is not None and re.search(_WORKFLOW, data) is None
-    return not is_credential and re.search(_BEGINNING, data) is not None
+    is_beside = re.search(_BESIDE, data) is not None and re.search(_WORKFLOW, data) is None
+    return not is_beside and re.search(_BEGINNING, data) is not None
 
 
 MANY = 24

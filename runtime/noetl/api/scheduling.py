@@ -163,10 +163,14 @@ async def backfill(request: Request) -> Response:
     def filled(name: str) -> list[Json]:
         row, times = _book(request).passed_times(name, body.since, body.until)
         wanted = [*islice(times, body.limit)]
+        there = {time: _book(request).execution_at(row, time) for time, _ in wanted}
         if body.dry_run:
-            return [{"time": text} for _, text in wanted]
+            return [{"time": text, "execution_id": there[time]} for time, text in wanted]
         texts = dict(wanted)
-        return [{"time": texts[time], "execution_id": name} for time, name in starter.backfill(row, iter(texts))]
+        return [
+            {"time": texts[time], "execution_id": began, "fresh": there[time] is None}
+            for time, began in starter.backfill(row, iter(texts))
+        ]
 
     try:
         return JSONResponse({"starts": await lasting_of(request).run(_known, request, filled)})

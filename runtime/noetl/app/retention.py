@@ -57,8 +57,9 @@ def rule_of(text: str) -> RetentionRule:
 
 
 def age_of(text: str) -> int | None:
-    """Microseconds of an age: a duration as playbooks write it (`90m`, `36h`, `30d`); None for what is none."""
-    seconds = seconds_of(text)
+    """Microseconds of an age: a duration with its unit (`90m`, `36h`, `30d`), or 0; None for what is none."""
+    # In a playbook a number without a unit is of seconds. Here `completed=7` would purge what is a week to be kept.
+    seconds = seconds_of(text) if text == "0" or text[-1:].isalpha() else None
     return None if seconds is None else round(seconds * 1_000_000)
 
 

@@ -110,8 +110,15 @@ class ScheduleBook:
 
     def _past(self, schedule: Schedule, time: int) -> Json:
         """A time that was, and the execution that it has; null where it was skipped or passed."""
-        found = self._store.started_with(key_of(schedule.name, time))
-        return {"time": schedule.calendar.text_of(time), "execution_id": None if found is None else found[0]}
+        return {"time": schedule.calendar.text_of(time), "execution_id": self._started_at(schedule.name, time)}
+
+    def execution_at(self, row: ScheduleRow, time: int) -> str | None:
+        """The execution that a time of a schedule has; None where it was not started."""
+        return self._started_at(row.name, time)
+
+    def _started_at(self, name: str, time: int) -> str | None:
+        found = self._store.started_with(key_of(name, time))
+        return None if found is None else found[0]
 
     def _told(self, row: ScheduleRow) -> dict[str, Json]:
         told: dict[str, Json] = {

@@ -6,7 +6,7 @@ import click
 
 from noetl.app.clock import WallClock
 from noetl.app.collecting import Collector
-from noetl.cli.stores import existing_runtime, json_option, store_option
+from noetl.cli.stores import json_option, runtime_to_change, store_option
 from noetl.cli.text import amount, json_text
 
 
@@ -22,7 +22,7 @@ def collect(url: str, as_json: bool) -> int:
     """
     from noetl.app.script_letters import drop_left
 
-    with existing_runtime(url) as runtime:
+    with runtime_to_change(url) as runtime:
         found, signals = Collector(runtime, WallClock()).collect(), drop_left(runtime)
     if as_json:
         click.echo(json_text({"values": found.values, "bytes": found.size, "signals": signals}))

@@ -20,6 +20,7 @@ from noetl_ir.records import NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from noetl.engine.program import Program
     from noetl.worker.scripted import Script
 
 strict_option = click.option("--strict-inputs", is_flag=True, help="Refuse names that are no keys of the workload.")
@@ -214,3 +215,12 @@ def _from_yaml(name: str, data: bytes, what: str) -> Json:
         return json_of(plain_document(name, data))
     except (CompileError, ValueError) as problem:
         raise click.UsageError(f"{what}: {_told(str(problem))}" if what else _told(str(problem))) from None
+
+
+def slips_of(program: Program, payload: dict[str, Json]) -> tuple[str, ...]:
+    """Sentences about a payload that may be amiss, and is not refused for it."""
+    # Most runs have no payload, and start sooner without these.
+    from noetl.engine.retyped import retyped
+    from noetl.engine.unread import unread
+
+    return (*unread(program, payload), *retyped(program, payload))

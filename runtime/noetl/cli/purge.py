@@ -10,7 +10,7 @@ from noetl.app.bundles import Archive
 from noetl.app.clock import WallClock
 from noetl.app.retention import ANY, OVER, KeptFamily, PurgeCount, Purger, RetentionRule, age_of, no_root
 from noetl.cli.remote import ask_server
-from noetl.cli.stores import existing_runtime, is_remote, json_option, row_of, server_option, store_option
+from noetl.cli.stores import is_remote, json_option, row_of, runtime_to_change, server_option, store_option
 from noetl.cli.text import Problem, amount, duration, escaped, json_text, moment, table
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def purge(
         raise click.UsageError("name executions by ID, or say which with --status, --older-than or --playbook")
     if is_remote(url) and folder is not None:
         raise click.UsageError("a server keeps bundles by itself: start it with --archive")
-    with existing_runtime(url) as runtime:
+    with runtime_to_change(url) as runtime:
         purger = Purger(runtime) if folder is None else Purger(runtime, Archive(runtime, folder))
         roots: list[ExecutionRow] | Iterator[ExecutionRow]
         if ids:

@@ -14,7 +14,7 @@ from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.durability import durability_option
 from noetl.cli.environment import env_option
-from noetl.cli.inputs import plan_bytes, script_of, with_sets
+from noetl.cli.inputs import plan_bytes, script_of, slips_of, with_sets
 from noetl.cli.stores import (
     command_with,
     existing_runtime,
@@ -27,7 +27,7 @@ from noetl.cli.stores import (
     server_option,
     store_option,
 )
-from noetl.cli.text import Problem, escaped, json_text
+from noetl.cli.text import Problem, escaped, json_text, warn
 from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.inputs import texts_of
 from noetl.engine.program import Program
@@ -108,8 +108,7 @@ def rerun(
         source = source_of(runtime, row)
         _check_script(source, is_scripted=scripted is not None)
         program = _program(runtime, source, plan, folders)
-        payload = payload_of(source)
-        wish = wish._replace(payload=with_sets(payload, sets, texts_of(program.plan)))
+        wish = wish._replace(payload=_payload(source, program, sets))
         planned = planned_rerun(runtime, source, row, program, wish)
         if dry_run:
             return _tell(planned.as_json(), as_json=as_json)
@@ -121,6 +120,13 @@ def rerun(
         shown.say(f"{planned.execution_id}: {escaped(row.playbook)}, {_summary(planned)}")
         go = partial(_resume, program, planned.execution_id)
         return drive(runtime, program, DriveOptions(planned.execution_id, url, as_json), go, shown)
+
+
+def _payload(source: RerunSource, program: Program, sets: tuple[str, ...]) -> dict[str, Json]:
+    """The payload of the old execution with what is set over it; slips in that are told."""
+    texts = texts_of(program.plan)
+    warn(slips_of(program, with_sets({}, sets, texts)))
+    return with_sets(payload_of(source), sets, texts)
 
 
 def _check_script(source: RerunSource, *, is_scripted: bool) -> None:

@@ -15,7 +15,7 @@ from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.durability import durability_option
 from noetl.cli.ending import EXIT_CODES, tell_ending
 from noetl.cli.environment import env_option
-from noetl.cli.inputs import PlanSource, payload_of, plan_bytes, script_of, strict_option, with_sets
+from noetl.cli.inputs import PlanSource, payload_of, plan_bytes, script_of, slips_of, strict_option, with_sets
 from noetl.cli.stores import command_with, json_option, opened_runtime, path_option, store_option
 from noetl.cli.text import Problem, escaped, warn
 from noetl.cli.watching import progress_for, trouble_for
@@ -115,7 +115,7 @@ def run(
         _check_kinds(program, scripted=scripted is not None)
         _check_inputs(program, execution_id, request, strict_inputs=strict_inputs)
         if request.payload:
-            warn(_slips(program, request.payload))
+            warn(slips_of(program, request.payload))
         # The checks come in the order of their cost: secrets may be fetched over a network.
         _check_keychain(runtime, program, execution_id, request)
         shown.say(f"{execution_id}: {escaped(program.plan.path or program.plan.name)}")
@@ -186,15 +186,6 @@ def _check_kinds(program: Program, *, scripted: bool) -> None:
     problems = () if scripted else unable(program.plan)
     if problems:
         raise Problem("\n".join(["nothing was started:", *problems]))
-
-
-def _slips(program: Program, payload: dict[str, Json]) -> tuple[str, ...]:
-    """Sentences about a payload that may be amiss, and is not refused for it."""
-    # Most runs have no payload, and start sooner without these.
-    from noetl.engine.retyped import retyped
-    from noetl.engine.unread import unread
-
-    return (*unread(program, payload), *retyped(program, payload))
 
 
 def _deaf(runtime: Runtime, program: Program, execution_id: str, scripted: Script, *, is_over: bool) -> Iterator[str]:

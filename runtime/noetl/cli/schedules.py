@@ -12,7 +12,15 @@ from noetl.app.clock import WallClock
 from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
 from noetl.cli.inputs import document_in
 from noetl.cli.remote import UnknownToServer, all_pages, ask_server
-from noetl.cli.stores import existing_runtime, is_remote, json_option, opened_runtime, server_option, store_option
+from noetl.cli.stores import (
+    existing_runtime,
+    is_remote,
+    json_option,
+    opened_runtime,
+    runtime_to_change,
+    server_option,
+    store_option,
+)
 from noetl.cli.text import Problem, amount, escaped, json_text, table
 from noetl.server.schedules.document import BadSchedule
 from noetl.server.schedules.times import check_calendar
@@ -166,8 +174,9 @@ def backfill(name: str, since: str, until: str, limit: int, dry_run: bool, url: 
         return 0
     for row in starts:
         if isinstance(row, dict):
-            click.echo(f"{escaped(str(row.get('time')))}  {row.get('execution_id', 'would be started')}")
-    click.echo(amount(len(starts), "start"), err=not starts)
+            was = "" if row.get("fresh", row.get("execution_id") is None) else "  was started before"
+            click.echo(f"{escaped(str(row.get('time')))}  {row.get('execution_id') or 'would be started'}{was}")
+    click.echo(amount(len(starts), "time"), err=not starts)
     return 0
 
 
@@ -180,7 +189,7 @@ def _asked(
             return ask_server(url, method, f"{_path(name)}{what}")
         except UnknownToServer as problem:
             raise Problem(str(problem)) from None
-    with existing_runtime(url) as runtime:
+    with (existing_runtime if method == "GET" else runtime_to_change)(url) as runtime:
         try:
             return here(ScheduleBook(runtime.store, WallClock()))
         except NoSuchSchedule as problem:

@@ -10,7 +10,7 @@ import click
 
 from noetl.app.adapters import secrets_path_of
 from noetl.app.store_check import StoreCheck, leftovers
-from noetl.cli.stores import existing_runtime, is_remote, json_option, path_of, store_option
+from noetl.cli.stores import existing_runtime, is_remote, json_option, path_of, runtime_to_change, store_option
 from noetl.cli.text import Problem, amount, escaped, json_text
 from noetl.ports import Store
 from noetl.ports.maintenance import Maintained, Maintenance
@@ -66,7 +66,7 @@ def vacuum(url: str, as_json: bool) -> int:
     Others may go on; they wait while SQLite writes its file anew.
     """
     _refuse_remote(url)
-    with existing_runtime(url) as runtime:
+    with runtime_to_change(url) as runtime:
         before, after = _maintenance(runtime.store).vacuum()
     if as_json:
         click.echo(json_text({"before": before, "after": after}))
@@ -90,7 +90,7 @@ def backup(folder: str, url: str, as_json: bool) -> int:
         raise Problem(f"{folder}: there is something already")
     path, name = path_of(url), os.path.basename(path_of(url))
     try:
-        with existing_runtime(url) as runtime:
+        with runtime_to_change(url) as runtime:
             os.makedirs(folder, mode=0o700)
             # First the database: a value is on disk before an event that names it, so all that its logs name are there.
             _maintenance(runtime.store).backup(os.path.join(folder, name))

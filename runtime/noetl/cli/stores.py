@@ -132,6 +132,14 @@ def existing_runtime(url: str) -> Iterator[Runtime]:
 
 
 @contextmanager
+def runtime_to_change(url: str) -> Iterator[Runtime]:
+    """The store at a URL, which must be there and is no bundle: who changes one changes what goes again."""
+    require_store(url)
+    with opened_runtime(url) as runtime:
+        yield runtime
+
+
+@contextmanager
 def unpacked(url: str) -> Iterator[str]:
     """The URL itself; that of a store which goes again, with what is in it, where it is that of a bundle."""
     if not url.startswith(_BUNDLE):

@@ -146,6 +146,7 @@ def test_lint_takes_files_folders_globs_and_standard_input(run: Run) -> None:
     put("in/deep/run.script.yaml", "outcomes: []\n")
     put("in/deep/manifest.yaml", "apiVersion: v1\nkind: Pod\n")
     put("in/deep/logins.yaml", LOGINS)
+    put("in/deep/nightly.yaml", "apiVersion: noetl.io/v2\nkind: Schedule\nmetadata: {name: n}\nspec: {every: 1h}\n")
     assert "in 2 files" in run("lint", "in").err
     assert "in 1 file" in run("lint", "in/*.yaml", "in/a.yaml").err
     assert "in 2 files" in run("lint", "in/**/[ab].y*ml").err

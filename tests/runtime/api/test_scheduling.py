@@ -84,7 +84,10 @@ def test_a_backfill_starts_each_passed_time_once_with_its_time_as_input(server: 
     started = server.client.post("/schedules/nightly/backfill", json=asked).json()["starts"]
     assert [row["time"] for row in started] == times
     again = server.client.post("/schedules/nightly/backfill", json={**asked, "limit": 2}).json()["starts"]
+    assert [row.pop("fresh") for row in started] == [True] * 3 and [row.pop("fresh") for row in again] == [False] * 2
     assert again == started[:2]
+    dry = server.client.post("/schedules/nightly/backfill", json={**asked, "dry_run": True}).json()["starts"]
+    assert dry == started
     for row in started:
         name = row["execution_id"]
         waited_for(lambda name=name: server.status(name) == "completed", "it does not end")

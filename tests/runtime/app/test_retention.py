@@ -227,8 +227,8 @@ def test_no_rules(text: str) -> None:
 
 
 def test_ages() -> None:
-    assert [age_of(text) for text in ("1d", "24h", "1440m", "86400")] == [DAY] * 4
-    assert [age_of(text) for text in ("", "d", "-1d", "²d", "9" * 30 + "d")] == [None] * 5
+    assert [age_of(text) for text in ("1d", "24h", "1440m", "86400s")] == [DAY] * 4
+    assert [age_of(text) for text in ("", "d", "-1d", "²d", "9" * 30 + "d", "7", "86400")] == [None] * 7
 
 
 def test_a_bundle_brings_all_back_as_it_was(ran: Path, tmp_path: Path) -> None:
@@ -374,7 +374,12 @@ def test_the_commands(ran: Path) -> None:
         looked = noetl(ran, *words, "--store", bundle)
         assert looked.returncode == 0, looked.stderr
     assert "hello" in noetl(ran, "logs", name, "--store", bundle).stdout
-    assert "is only looked at" in noetl(ran, "run", "t.yaml", "--path", ".", "--store", bundle).stderr
+    for words in (
+        ("run", "t.yaml", "--path", "."), ("purge", name), ("collect",), ("store", "vacuum"), ("store", "backup", "b"),
+        ("schedules", "pause", "x"),
+    ):  # fmt: skip
+        changed = noetl(ran, *words, "--store", bundle)
+        assert (changed.returncode, "is only looked at" in changed.stderr) == (1, True), words
     assert noetl(ran, "restore", f"kept/{name}.noetl").stdout == "restored 2 executions\n"
     assert noetl(ran, "replay", name).returncode == 0
     child = next(iter(json.loads(noetl(ran, "list", "--json").stdout)))

@@ -184,3 +184,16 @@ def test_signals_of_a_script_that_cannot_be_read_are_told(home: "Home") -> None:
         (home.folder / "s.yaml").write_text(f"signals: [{signal}]\n")
         done = home.run("run", "plan.ir", "--script", "s.yaml")
         assert done.returncode == 2 and why in done.stderr, done.stderr
+
+
+DIVIDING = """
+workload: {amount: 0}
+workflow:
+  - {step: start, tool: {kind: python, args: {n: "{{ workload.amount }}"}, code: result = 1 / n}}
+"""
+
+
+def test_a_rerun_tells_slips_as_a_run_does(home: "Home") -> None:
+    assert home.run("run", home.plan(DIVIDING), "--quiet").returncode == 1
+    told = home.run("rerun", "last", "--set", "amuont=7", "--dry-run").stderr
+    assert "nothing reads `amuont`" in told and "did you mean `amount`?" in told
