@@ -126,6 +126,16 @@ def test_the_keyboard_goes_from_step_to_step_and_the_view_follows(server: Listen
     assert look(page).focused is None
 
 
+def test_what_happens_does_not_draw_who_has_the_keyboard_away(server: Listener, page: "Page") -> None:
+    opened(server, page, LONG)
+    page.get_by_role("button", name=f"Step s{STEPS - 2}: waiting").press("Home")
+    for name in ("Event before", "Last event"):  # each paints a state in which something is looked for
+        page.get_by_role("button", name=name).click()
+        page.wait_for_function("() => new Promise((done) => requestAnimationFrame(() => done(true)))")
+    page.get_by_role("button", name=f"Step s{STEPS - 2}: waiting").wait_for()
+    assert "step start" in look(page).seen
+
+
 TURN = """async ([keys, frames]) => {
   const svg = document.querySelector('.stage').shadowRoot.querySelector('svg');
   const began = performance.now();

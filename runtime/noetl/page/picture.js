@@ -172,7 +172,7 @@ export function picture(digest, pick) {
     entry?.g.setAttribute('tabindex', '-1');
     entry = box;
     box.g.setAttribute('tabindex', '0');
-    if (box.g.matches(':focus-visible')) view?.reveal(box.frame, false);
+    if (box.g.matches(':focus-visible')) view?.visit(box.frame);
   }
 
   /** @param {KeyboardEvent} event */

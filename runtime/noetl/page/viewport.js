@@ -128,6 +128,12 @@ export function viewport(stage, svg, whole, words) {
     chosen = true;
   }
 
+  /** Bring what the keyboard comes to into sight, and stay there. @param {Frame} frame */
+  function visit(frame) {
+    reveal(frame, false);
+    chosen = true;
+  }
+
   /** Go to something that is looked for, and from now on with what happens. @param {Frame} frame */
   function jump(frame) {
     reveal(frame, true);
@@ -200,8 +206,8 @@ export function viewport(stage, svg, whole, words) {
 
   return {
     fit,
-    reveal,
     show,
+    visit,
     jump,
     follow,
     begin,
