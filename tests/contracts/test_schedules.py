@@ -20,7 +20,7 @@ def kept(store: Store) -> Schedules:
 def test_what_is_kept_comes_back_by_name(open_store: Open) -> None:
     store = open_store()
     assert isinstance(store, Scheduled)
-    other = ROW._replace(name="a", paused=True, last="x", trouble="no\0ne")
+    other = ROW._replace(name="a", paused=True, last="x", trouble="no\0ne", began=1_772_323_200_000_002)
     for row in (ROW, other):
         store.scheduling.put_schedule(row)
     again = open_store()

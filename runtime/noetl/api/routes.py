@@ -217,7 +217,7 @@ def application(
     app.state.sessions = sessions.SessionBook(kept)
     app.state.operations = ROUTES
     app.state.purger = purger or Purger(service.runtime)
-    app.state.schedules = ScheduleBook(service.runtime.store, WallClock())
+    app.state.schedules = ScheduleBook(service.runtime, WallClock())
     app.state.starter = scheduling.starter_of(service, say)
     return app
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as NotInTime
-from itertools import islice
 
 from pydantic import Field, JsonValue
 from starlette.concurrency import run_in_threadpool
@@ -23,7 +22,7 @@ from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
 from noetl.ports import Busy, StoreFailure
 from noetl.ports.idempotency import StartKey
 from noetl.ports.schedules import Scheduled
-from noetl.server.schedules.document import BadSchedule
+from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.starter import ScheduledStart, ScheduleStarter, StartRefused
 from noetl.server.schedules.times import BadTimes
 from noetl.server.workers.preflight import WITHIN
@@ -133,7 +132,7 @@ async def put_schedule(request: Request) -> Response:
     document: dict[str, Json] = body.model_dump()
     try:
         return JSONResponse(await run_in_threadpool(_book(request).put, document, request.path_params["name"]))
-    except BadSchedule as problem:
+    except BadDocument as problem:
         raise BadRequest(str(problem)) from None
 
 
@@ -160,20 +159,21 @@ async def backfill(request: Request) -> Response:
     if starter is None:
         raise Rejected("this store has no schedules")
 
-    def filled(name: str) -> list[Json]:
-        row, times = _book(request).passed_times(name, body.since, body.until)
-        wanted = [*islice(times, body.limit)]
-        there = {time: _book(request).execution_at(row, time) for time, _ in wanted}
+    def filled(name: str) -> dict[str, Json]:
+        found = _book(request).passed_times(name, body.since, body.until, body.limit)
+        rest: dict[str, Json] = {"left_out": found.left_out, "coming": found.coming}
+        there = {time: _book(request).execution_at(found.row, time) for time, _ in found.times}
         if body.dry_run:
-            return [{"time": text, "execution_id": there[time]} for time, text in wanted]
-        texts = dict(wanted)
-        return [
+            return {"starts": [{"time": text, "execution_id": there[time]} for time, text in found.times], **rest}
+        texts = dict(found.times)
+        starts: list[Json] = [
             {"time": texts[time], "execution_id": began, "fresh": there[time] is None}
-            for time, began in starter.backfill(row, iter(texts))
+            for time, began in starter.backfill(found.row, iter(texts))
         ]
+        return {"starts": starts, **rest}
 
     try:
-        return JSONResponse({"starts": await lasting_of(request).run(_known, request, filled)})
+        return JSONResponse(await lasting_of(request).run(_known, request, filled))
     except BadTimes as problem:
         raise BadRequest(str(problem)) from None
     except StartRefused as problem:

@@ -34,6 +34,7 @@ from noetl.app.runtime import Runtime
 from noetl.app.secret_resolver import SecretsAtStart, secrets_at_start, workload_of
 from noetl.app.snapshot_cache import SnapshotCache
 from noetl.app.snapshots import UnreadableExecution, events_of, program_of, result_of
+from noetl.app.start_checks import unknown_playbook
 from noetl.app.verifier import verifier
 from noetl.app.workers import EVERY_POOL, hindrance, pool_documents, worker_document
 from noetl.engine.inputs import undeclared
@@ -57,7 +58,6 @@ from noetl.server.workers.registry import WorkerRegistry
 from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
-from noetl_ir.nearest import nearest
 from noetl_ir.orders import Check, WorkerHeartbeat
 from noetl_ir.plan_format import MAGIC
 from noetl_ir.records import NamedTuple
@@ -71,9 +71,6 @@ since what was folded is kept and gone on with. As long one looks whether a mome
 """
 _MORE = 100
 """How many things that one does are looked at for that."""
-
-_NEAR = 10_000
-"""How many paths are looked at for one that is much like a path that is not there."""
 
 Compile = Callable[[bytes, str], bytes]
 """Compiles the source of a playbook with a name; raises Faulty."""
@@ -395,7 +392,7 @@ class ApiService:
         """The digest and bytes of a version of a path, the newest when none is given."""
         found = self.runtime.store.plan_at(path, version)
         if found is None:
-            raise Unknown(self._unknown(path, version))
+            raise Unknown(unknown_playbook(self.runtime.store, path, version))
         return found
 
     def blob(self, reference: Mapping[str, Json]) -> bytes:
@@ -547,16 +544,8 @@ class ApiService:
             return start.digest
         found = self.runtime.store.plan_at(start.path, start.version)
         if found is None:
-            raise Unknown(self._unknown(start.path, start.version))
+            raise Unknown(unknown_playbook(self.runtime.store, start.path, start.version))
         return found[0]
-
-    def _unknown(self, path: str, version: int | None) -> str:
-        known = self.runtime.store.plans(Versions(path, newest=True))
-        if known:
-            return f"playbook `{path}` has no version {version}: the newest is {known[0].version}"
-        rows = self.runtime.store.plans(Versions(newest=True, limit=_NEAR))
-        near = nearest(path, [row.path for row in rows])
-        return f"no playbook `{path}` is registered" + (f"; did you mean `{near}`?" if near else "")
 
 
 def _again(key: StartKey, execution_id: str, request: str) -> StartedExecution:

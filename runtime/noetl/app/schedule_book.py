@@ -1,16 +1,19 @@
 """The book of schedules: how they are kept, changed and told of, by the API and beside a store alike."""
 
-from collections.abc import Iterator
 from itertools import islice, takewhile
 
-from noetl.ports import Clock, Store
+from noetl.app.runtime import Runtime
+from noetl.app.start_checks import StartSlip, start_slips
+from noetl.ports import Clock
 from noetl.ports.schedules import Scheduled, ScheduleRow, Schedules
-from noetl.server.schedules.document import BadSchedule, Schedule, schedule_of
+from noetl.server.checked_documents import BadDocument
+from noetl.server.schedules.document import Schedule, schedule_of
 from noetl.server.schedules.due import key_of
-from noetl.server.schedules.times import BadTimes, time_of
+from noetl.server.schedules.times import BadTimes, time_of, words_of
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
+from noetl_ir.records import NamedTuple
 
 NEXT, LAST = 5, 10
 """Times that are told of a schedule: those that come, and those that were."""
@@ -20,29 +23,51 @@ class NoSuchSchedule(Exception):
     """There is no schedule of that name; the text names one that is much like it."""
 
 
+class PassedTimes(NamedTuple):
+    """Times of a range that a schedule has dealt with, each with its text.
+
+    - `left_out`: the first one that there was no room for; `coming`: the first one that is still to come.
+    """
+
+    row: ScheduleRow
+    times: tuple[tuple[int, str], ...]
+    left_out: str | None = None
+    coming: str | None = None
+
+
 class ScheduleBook:
     """The schedules of a store. All methods raise StoreFailure, and NoSuchSchedule for a name that is not there."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
+    def __init__(self, runtime: Runtime, clock: Clock) -> None:
+        self._runtime = runtime
+        self._store = runtime.store
         self._clock = clock
 
     def put(self, document: dict[str, Json], name: str = "") -> dict[str, Json]:
         """Keep a schedule; one of its name is replaced. Where its times are others, it begins with the next one from
-        now on. Raises BadSchedule, also where it has another name than the one that was asked for.
+        now on. `warnings` are slips that the start would be refused for. Raises BadDocument, also where it has another
+        name than the one that was asked for.
         """
         schedule = schedule_of(document)
         if name and name != schedule.name:
-            raise BadSchedule(f"`metadata.name` is `{schedule.name}`, and the address names `{name}`")
+            text = f"`metadata.name` is `{schedule.name}`, and the address names `{name}`"
+            raise BadDocument(text, ("metadata", "name"))
         there = next(iter(self._kept.schedules(schedule.name)), None)
-        row = ScheduleRow(schedule.name, document, self._clock.now())
+        now = self._clock.now()
+        row = ScheduleRow(schedule.name, document, now, began=now)
         if there is not None:
             row = row._replace(last=there.last, paused=there.paused)
             if _calendar_of(there) == schedule.calendar:
-                row = row._replace(cursor=there.cursor)
-        told = self._told(row)  # before it is kept: what cannot be told could not be listed, either
+                row = row._replace(cursor=there.cursor, began=there.began)
+        told = self._told(row, schedule)  # before it is kept: what cannot be told could not be listed, either
         self._kept.put_schedule(row)
-        return told
+        return {**told, "warnings": [slip.document() for slip in self._slips(schedule, now)]}
+
+    def _slips(self, schedule: Schedule, now: int) -> tuple[StartSlip, ...]:
+        keys: dict[str, tuple[str, ...]] = {name: ("spec", "payload", name) for name in schedule.payload}
+        if schedule.time_input:
+            keys[schedule.time_input] = ("spec", "time_input")
+        return start_slips(self._runtime, schedule.playbook, schedule.version, schedule.payload_at(now), keys)
 
     def remove(self, name: str) -> None:
         """Keep a schedule no more."""
@@ -60,30 +85,44 @@ class ScheduleBook:
     def documents(self, after: str = "", limit: int = 0) -> list[dict[str, Json]]:
         """The schedules behind a name, by name; at most `limit`, 0 for all."""
         rows = (row for row in self._kept.schedules() if row.name > after)
-        return [self._told(row) for row in islice(rows, limit or None)]
+        return [self._told_row(row)[0] for row in islice(rows, limit or None)]
 
     def document(self, name: str) -> dict[str, Json]:
         """A schedule, with its next times and what became of the last ones."""
         row = self._row(name)
-        told = self._told(row)
-        try:
-            schedule = schedule_of(row.document)
-        except BadSchedule:
+        told, schedule = self._told_row(row)
+        if schedule is None:
             return told
         coming = islice(schedule.calendar.behind(max(row.cursor, self._clock.now())), NEXT)
         told["next"] = [schedule.calendar.text_of(time) for time in coming]
-        told["last"] = [self._past(schedule, time) for time in islice(schedule.calendar.before(row.cursor), LAST)]
+        were = [(time, self._started_at(row.name, time)) for time in islice(schedule.calendar.before(row.cursor), LAST)]
+        # A time of before there was the schedule was nobody's, unless a backfill started it.
+        told["last"] = [
+            {"time": schedule.calendar.text_of(time), "execution_id": started}
+            for time, started in were
+            if time > row.began or started is not None
+        ]
         return told
 
-    def passed_times(self, name: str, since: str, until: str) -> tuple[ScheduleRow, Iterator[tuple[int, str]]]:
-        """The times from one to before another that a schedule has dealt with, each with its text. Raises BadTimes."""
+    def passed_times(self, name: str, since: str, until: str, limit: int) -> PassedTimes:
+        """The times from one to before another that a schedule has dealt with. Raises BadTimes."""
         row = self._row(name)
         schedule, first, end = schedule_of(row.document), time_of(since), time_of(until)
         if first >= end:
             raise BadTimes(f"`{since}` is not before `{until}`")
         calendar = schedule.calendar._replace(since=0, until=0) if schedule.calendar.cron else schedule.calendar
-        times = takewhile(lambda time: time < end and time <= row.cursor, calendar.behind(first - 1))
-        return row, ((time, calendar.text_of(time)) for time in times)
+        times = takewhile(lambda time: time < end, calendar.behind(first - 1))
+        found = [*islice(times, limit + 1)]
+        passed = [time for time in found[:limit] if time <= row.cursor]
+        rest = found[len(passed)] if len(passed) < len(found) else None
+        is_coming = rest is not None and rest > row.cursor
+        text = None if rest is None else calendar.text_of(rest)
+        return PassedTimes(
+            row,
+            tuple([(time, calendar.text_of(time)) for time in passed]),
+            left_out=None if is_coming else text,
+            coming=text if is_coming else None,
+        )
 
     @property
     def _kept(self) -> Schedules:
@@ -106,11 +145,7 @@ class ScheduleBook:
             after = row._replace(paused=paused, cursor=row.cursor if paused or not row.paused else self._clock.now())
             # A server may move it at the same time.
             if self._kept.move_schedule(row, after):
-                return self._told(after)
-
-    def _past(self, schedule: Schedule, time: int) -> Json:
-        """A time that was, and the execution that it has; null where it was skipped or passed."""
-        return {"time": schedule.calendar.text_of(time), "execution_id": self._started_at(schedule.name, time)}
+                return self._told_row(after)[0]
 
     def execution_at(self, row: ScheduleRow, time: int) -> str | None:
         """The execution that a time of a schedule has; None where it was not started."""
@@ -120,25 +155,38 @@ class ScheduleBook:
         found = self._store.started_with(key_of(name, time))
         return None if found is None else found[0]
 
-    def _told(self, row: ScheduleRow) -> dict[str, Json]:
-        told: dict[str, Json] = {
-            "name": row.name,
-            "paused": row.paused,
-            "trouble": row.trouble or None,
-            "last_execution": row.last or None,
-            "document": row.document,
-        }
+    def _told_row(self, row: ScheduleRow) -> tuple[dict[str, Json], Schedule | None]:
+        """How a schedule stands, and what its document says; None of one that a newer version may have put there."""
         try:
             schedule = schedule_of(row.document)
-        except BadSchedule as problem:
-            return {**told, "trouble": str(problem)}
+        except BadDocument as problem:
+            return {**_kept_document(row), "trouble": str(problem)}, None
+        return self._told(row, schedule), schedule
+
+    def _told(self, row: ScheduleRow, schedule: Schedule) -> dict[str, Json]:
         coming = next(schedule.calendar.behind(row.cursor), None)
         due = None if row.paused or coming is None else schedule.calendar.text_of(coming)
-        return {**told, "playbook": schedule.playbook, "due": due, "dealt_with_until": iso_of(row.cursor)}
+        return {
+            **_kept_document(row),
+            "playbook": schedule.playbook,
+            "times": words_of(schedule.calendar),
+            "due": due,
+            "dealt_with_until": iso_of(row.cursor),
+        }
+
+
+def _kept_document(row: ScheduleRow) -> dict[str, Json]:
+    return {
+        "name": row.name,
+        "paused": row.paused,
+        "trouble": row.trouble or None,
+        "last_execution": row.last or None,
+        "document": row.document,
+    }
 
 
 def _calendar_of(row: ScheduleRow) -> object:
     try:
         return schedule_of(row.document).calendar
-    except BadSchedule:
+    except BadDocument:
         return None

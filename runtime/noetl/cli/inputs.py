@@ -200,7 +200,11 @@ def script_of(name: str) -> Script:
 
 def document_in(name: str, what: str = "") -> Json:
     """The document in a YAML or JSON file, which is given as `what`. Raises UsageError."""
-    data = read_input(name)
+    return document_of(name, read_input(name), what)
+
+
+def document_of(name: str, data: bytes, what: str = "") -> Json:
+    """The document in the bytes of a YAML or JSON file. Raises UsageError."""
     try:
         # JSON is tried first: it is read here in a millisecond, where YAML costs a process of the compiler.
         return json_of(data.decode("utf-8"))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from urllib.parse import quote
 
 import click
 
 from noetl.app.clock import WallClock
 from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
-from noetl.cli.inputs import document_in
+from noetl.cli.document_files import DocumentFile
 from noetl.cli.remote import UnknownToServer, all_pages, ask_server
 from noetl.cli.stores import (
     existing_runtime,
@@ -22,7 +21,8 @@ from noetl.cli.stores import (
     store_option,
 )
 from noetl.cli.text import Problem, amount, escaped, json_text, table
-from noetl.server.schedules.document import BadSchedule
+from noetl.server.checked_documents import BadDocument
+from noetl.server.schedules.document import KIND, schedule_of
 from noetl.server.schedules.times import check_calendar
 from noetl_ir.expr import Json
 
@@ -51,30 +51,37 @@ def put(files: tuple[str, ...], url: str, as_json: bool) -> int:
     """
     kept = []
     for name in files:
-        document = document_in(name)
-        with _told(name):
-            kept.append(_put(url, document))
+        file = DocumentFile(name)
+        told = _put(url, file)
+        file.warn(_list(told, "warnings"))
+        kept.append(told)
     _tell(kept, as_json=as_json)
     return 0
 
 
-def _put(url: str, document: Json) -> dict[str, Json]:
-    if not isinstance(document, dict):
-        raise BadSchedule("a schedule is a mapping with apiVersion, kind, metadata, spec")
+def _put(url: str, file: DocumentFile) -> dict[str, Json]:
+    document = file.of_kind(KIND)
     if not is_remote(url):
         with opened_runtime(url) as runtime:
-            return ScheduleBook(runtime.store, WallClock()).put(document)
+            try:
+                return ScheduleBook(runtime, WallClock()).put(document)
+            except BadDocument as problem:
+                raise file.refused(problem) from None
     metadata = document.get("metadata")
     name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
-    return ask_server(url, "PUT", _path(name or "-"), document)
-
-
-@contextmanager
-def _told(name: str) -> Iterator[None]:
     try:
-        yield
-    except BadSchedule as problem:
-        raise Problem(f"{name}: {problem}") from None
+        return ask_server(url, "PUT", _path(name or "-"), document)
+    except Problem as problem:
+        raise _refused_there(file, problem) from None
+
+
+def _refused_there(file: DocumentFile, problem: Problem) -> Problem:
+    """The refusal of a server, with the file; with the line too where it is refused here as well."""
+    try:
+        schedule_of(file.value)
+    except BadDocument as known:
+        return file.refused(known)
+    return type(problem)(f"{escaped(file.name)}: {problem}")
 
 
 @schedules.command("list", short_help="List schedules, with their next times.")
@@ -87,7 +94,7 @@ def list_(url: str, as_json: bool) -> int:
         rows = all_pages(url, "/schedules")
     else:
         with existing_runtime(url) as runtime:
-            rows = ScheduleBook(runtime.store, WallClock()).documents()
+            rows = ScheduleBook(runtime, WallClock()).documents()
     _tell(rows, as_json=as_json)
     return 0
 
@@ -104,13 +111,28 @@ def show(name: str, url: str, as_json: bool) -> int:
         click.echo(json_text(told))
         return 0
     _tell([told], as_json=False)
+    for line in _lines(told):
+        click.echo(line)
+    return 0
+
+
+def _lines(told: dict[str, Json]) -> Iterator[str]:
+    """A schedule in words: what its document says, the times that come, and those that were."""
+    document = told.get("document")
+    spec = document.get("spec") if isinstance(document, dict) else None
+    yield f"times  {escaped(str(told.get('times', '')))}"
+    for key, value in spec.items() if isinstance(spec, dict) else ():
+        if key not in _IN_WORDS:
+            yield f"{escaped(key)}  {escaped(value) if isinstance(value, str) else json_text(value)}"
     for time in _list(told, "next"):
-        click.echo(f"next  {escaped(str(time))}")
+        yield f"next  {escaped(str(time))}"
     for row in _list(told, "last"):
         if isinstance(row, dict):
-            execution = row.get("execution_id")
-            click.echo(f"last  {escaped(str(row.get('time')))}  {execution if execution else 'not started'}")
-    return 0
+            yield f"last  {escaped(str(row.get('time')))}  {row.get('execution_id') or 'not started'}"
+
+
+_IN_WORDS = ("playbook", "timezone", "from", "until")
+"""What of a document stands in the table and in the words about its times."""
 
 
 @schedules.command("pause", short_help="Start nothing by a schedule.")
@@ -168,15 +190,20 @@ def backfill(name: str, since: str, until: str, limit: int, dry_run: bool, url: 
     if not is_remote(url):
         raise click.UsageError("a server starts them: give --server URL")
     body: dict[str, Json] = {"since": since, "until": until, "limit": limit, "dry_run": dry_run}
-    starts = _list(ask_server(url, "POST", f"{_path(name)}/backfill", body), "starts")
+    told = ask_server(url, "POST", f"{_path(name)}/backfill", body)
     if as_json:
-        click.echo(json_text(starts))
+        click.echo(json_text(told))
         return 0
+    starts = _list(told, "starts")
     for row in starts:
         if isinstance(row, dict):
             was = "" if row.get("fresh", row.get("execution_id") is None) else "  was started before"
             click.echo(f"{escaped(str(row.get('time')))}  {row.get('execution_id') or 'would be started'}{was}")
     click.echo(amount(len(starts), "time"), err=not starts)
+    if rest := told.get("left_out"):
+        click.echo(f"--limit {limit} leaves out those from {escaped(str(rest))} on", err=True)
+    if coming := told.get("coming"):
+        click.echo(f"those from {escaped(str(coming))} on are still to come: the schedule starts them", err=True)
     return 0
 
 
@@ -191,7 +218,7 @@ def _asked(
             raise Problem(str(problem)) from None
     with (existing_runtime if method == "GET" else runtime_to_change)(url) as runtime:
         try:
-            return here(ScheduleBook(runtime.store, WallClock()))
+            return here(ScheduleBook(runtime, WallClock()))
         except NoSuchSchedule as problem:
             raise Problem(str(problem)) from None
 

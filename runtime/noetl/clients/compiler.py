@@ -4,6 +4,7 @@ The runtime never imports the compiler: a source is untrusted, and what the comp
 process that owns executions. The same goes for YAML, which only the compiler reads.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -133,6 +134,12 @@ def differences_of(old: bytes, new: bytes) -> str:
 def explanation_of(code: str) -> str:
     """The page of a finding, by code or name. Raises CompileError, with `USAGE` where there is none."""
     return _run("noetlc.cli", ["explain", "--", code], b"", code)[0]
+
+
+def places_in(name: str, data: bytes, keys: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
+    """Line and column of some keys of a YAML document, by their paths. Raises CompileError."""
+    found = json.loads(_run("noetlc.cli.places", [name, json.dumps(keys)], data, name)[0])
+    return [(line, column) for line, column in found]
 
 
 def plain_document(name: str, data: bytes) -> str:

@@ -9,11 +9,11 @@ from noetl.clients.purge_rows import RowTransaction
 from noetl.ports import StoreFailure
 from noetl.ports.schedules import ScheduleRow
 
-_COLUMNS = "name, document, cursor, paused, last, trouble"
-_FIELDS = "document = :document, cursor = :cursor, paused = :paused, last = :last, trouble = :trouble"
+_COLUMNS = "name, document, cursor, paused, last, trouble, began"
+_FIELDS = "document = :document, cursor = :cursor, paused = :paused, last = :last, trouble = :trouble, began = :began"
 _FIND = f"SELECT {_COLUMNS} FROM schedules WHERE name = :name"
 _PUT = f"""
-INSERT INTO schedules ({_COLUMNS}) VALUES (:name, :document, :cursor, :paused, :last, :trouble)
+INSERT INTO schedules ({_COLUMNS}) VALUES (:name, :document, :cursor, :paused, :last, :trouble, :began)
 ON CONFLICT (name) DO UPDATE SET {_FIELDS}
 """
 
@@ -76,8 +76,8 @@ def _values(row: ScheduleRow) -> dict[str, Any]:
 
 
 def _row(values: tuple[Any, ...]) -> ScheduleRow:
-    name, document, cursor, paused, last, trouble = values
+    name, document, cursor, paused, last, trouble, began = values
     try:
-        return ScheduleRow(name, json.loads(document), int(cursor), bool(paused), last, trouble)
+        return ScheduleRow(name, json.loads(document), int(cursor), bool(paused), last, trouble, int(began))
     except (ValueError, RecursionError) as problem:
         raise StoreFailure(f"the schedule {name!r} is damaged [{problem}]") from problem

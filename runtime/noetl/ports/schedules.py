@@ -13,6 +13,7 @@ class ScheduleRow(NamedTuple):
     - `cursor`: all times up to it, and itself, were dealt with: started, skipped or passed.
     - `last`: the execution that was started last, empty for none; `trouble`: why the last time that was due could not
       be started, empty where it could.
+    - `began`: when it was kept, or its times were changed; 0 where an older version kept it.
     """
 
     name: str
@@ -21,6 +22,7 @@ class ScheduleRow(NamedTuple):
     paused: bool = False
     last: str = ""
     trouble: str = ""
+    began: int = 0
 
 
 # Rows, and no calendar: which times there are follows from the document, in one function of the server.

@@ -50,7 +50,8 @@ def test_a_schedule_is_kept_told_paused_and_deleted(server: Served) -> None:
     assert str(kept["due"])[10:] in ("T02:00:00+01:00", "T02:00:00+02:00", "T03:00:00+02:00")
     shown = server.client.get("/schedules/nightly").json()
     assert len(shown["next"]) == 5 and shown["next"][0] == kept["due"]
-    assert [row["execution_id"] for row in shown["last"]] == [None] * 10
+    assert shown["last"] == []  # those of before it was kept are not its own
+    assert shown["times"] == "at 02:00 every day, Europe/Berlin"
     assert [row["name"] for row in server.client.get("/schedules").json()["schedules"]] == ["nightly"]
     assert server.client.post("/schedules/nightly/pause").json()["paused"] is True
     assert server.client.get("/schedules/nightly").json()["due"] is None
@@ -97,7 +98,13 @@ def test_a_backfill_starts_each_passed_time_once_with_its_time_as_input(server: 
         assert server.client.get(f"/executions/{name}/replay").json()["legal"] is True
     # Those to come are the schedule's own.
     future = {"since": "2090-01-01T00:00:00Z", "until": "2090-02-01T00:00:00Z"}
-    assert server.client.post("/schedules/nightly/backfill", json=future).json()["starts"] == []
+    assert server.client.post("/schedules/nightly/backfill", json=future).json() == {
+        "starts": [], "left_out": None, "coming": "2090-01-01T02:00:00+01:00",
+    }  # fmt: skip
+    cut = server.client.post("/schedules/nightly/backfill", json={**asked, "limit": 2, "dry_run": True}).json()
+    assert (len(cut["starts"]), cut["left_out"], cut["coming"]) == (2, times[2], None)
+    # Started before it was kept, and so they are shown.
+    assert len(server.client.get("/schedules/nightly").json()["last"]) <= 3
     for wrong in ({"since": "x", "until": "y"}, {"since": asked["until"], "until": asked["since"]}):
         assert server.client.post("/schedules/nightly/backfill", json=wrong).status_code == 400
 
@@ -177,18 +184,92 @@ def test_the_commands(tmp_path: Path) -> None:
     assert noetl(tmp_path, "schedules", "list").stdout == done.stdout
     assert done.stdout.splitlines()[0].split() == ["SCHEDULE", "DUE", "LAST", "EXECUTION", "PLAYBOOK"]
     shown = noetl(tmp_path, "schedules", "show", "etl/nightly").stdout
-    assert shown.count("\nnext  20") == 5 and shown.count("  not started\n") == 10
+    assert shown.count("\nnext  20") == 5 and "not started" not in shown
+    assert "\ntimes  at 02:00 every day, Europe/Berlin\ncron  0 2 * * *\n" in shown
     assert " paused " in noetl(tmp_path, "schedules", "pause", "etl/nightly").stdout
     assert " paused " not in noetl(tmp_path, "schedules", "resume", "etl/nightly").stdout
     (tmp_path / "bad.yaml").write_text(
         "apiVersion: noetl.io/v2\nkind: Schedule\nmetadata: {name: x}\nspec: {cron: x}\n"
     )
     assert noetl(tmp_path, "schedules", "put", "bad.yaml").stderr.startswith(
-        "error: bad.yaml: `spec.playbook` is missing"
+        "error: bad.yaml:4:1: `spec.playbook` is missing"
     )
     assert "did you mean `etl/nightly`?" in noetl(tmp_path, "schedules", "show", "etl/nigtly").stderr
     assert noetl(tmp_path, "schedules", "delete", "etl/nightly").stdout == "deleted etl/nightly\n"
     assert noetl(tmp_path, "schedules", "list").stderr == "no schedules\n"
+
+
+SLIPS = """\
+apiVersion: noetl.io/v2
+kind: Schedule
+metadata: {name: nightly}
+spec:
+  playbook: t/t
+  every: 1h
+  time_input: dya
+  payload:
+    moer: 1
+"""
+
+
+def test_slips_of_the_start_are_told_at_their_lines_when_it_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text(PLAYBOOK)
+    (tmp_path / "s.yaml").write_text(SLIPS)
+    done = noetl(tmp_path, "schedules", "put", "s.yaml")
+    assert done.stderr == "warning: s.yaml:5:3: no playbook `t/t` is registered\n"
+    assert noetl(tmp_path, "run", "t.yaml").returncode == 0  # it is in the catalogue then
+    done = noetl(tmp_path, "schedules", "put", "s.yaml")
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        "warning: s.yaml:9:5: nothing reads `moer` of the payload, and `workload` has no such key",
+        "warning: s.yaml:7:3: nothing reads `dya` of the payload, and `workload` has no such key; did you mean `day`?",
+    ]
+    (tmp_path / "s.yaml").write_text(SLIPS.replace("playbook: t/t", "playbook: t/t\n  version: 7"))
+    done = noetl(tmp_path, "schedules", "put", "s.yaml")
+    assert done.stderr == "warning: s.yaml:6:3: playbook `t/t` has no version 7: the newest is 1\n"
+
+
+def test_slips_against_declared_inputs(server: Served) -> None:
+    source = (
+        HEAD + "executor: {spec: {inputs: {region: {type: string, required: true}, n: {type: integer}}}}\n"
+        "workflow:\n  - {step: start, tool: {kind: noop}}\n"
+    )
+    assert server.client.post("/playbooks", content=source.replace("t/t", "t/inputs")).status_code == 201
+    told = put(server, playbook="t/inputs", time_input=None, payload={"n": "x", "regoin": 1})
+    warnings = {tuple(row["key"]): row["text"] for row in told["warnings"]}  # type: ignore[attr-defined]
+    assert "the input n is text" in warnings["spec", "payload", "n"] or "n" in warnings["spec", "payload", "n"]
+    assert "did you mean `region`?" in warnings["spec", "payload", "regoin"]
+    assert "the input `region` must be brought" in warnings["spec",]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    process, found = served_by(tmp_path)
+    yield found
+    process.kill()
+    process.communicate()
+
+
+def test_a_server_refuses_with_file_and_line_and_says_what_a_backfill_leaves_out(url: str, tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text(PLAYBOOK)
+    (tmp_path / "s.yaml").write_text(SLIPS.replace("every: 1h", 'cron: "0 25 * * *"'))
+    there = ("--server", url)
+    found = noetl(tmp_path, "schedules", "put", "s.yaml", *there)
+    assert found.stderr == "error: s.yaml:6:3: `spec.cron`: `25` is no hour: 0 to 23\n"
+    for where in (there, ()):
+        found = noetl(tmp_path, "schedules", "put", "t.yaml", *where)
+        assert found.stderr == "error: t.yaml:2:1: it is a Playbook, and no Schedule: `noetl register` keeps those\n"
+    (tmp_path / "s.json").write_text(json.dumps(document()))
+    found = noetl(tmp_path, "schedules", "put", "s.json", *there)
+    assert (found.returncode, found.stderr[:17]) == (0, "warning: s.json:1")
+    words = ("schedules", "backfill", "nightly", *there, "--dry-run", "--from")
+    done = noetl(tmp_path, *words, "2026-03-01T00:00:00Z", "--until", "2026-04-01T00:00:00Z", "--limit", "2")
+    assert done.stderr == "--limit 2 leaves out those from 2026-03-03T02:00:00+01:00 on\n"
+    done = noetl(tmp_path, *words, "2090-01-01T00:00:00Z", "--until", "2090-04-01T00:00:00Z")
+    assert done.stderr.splitlines() == [
+        "0 times",
+        "those from 2090-01-01T02:00:00+01:00 on are still to come: the schedule starts them",
+    ]
 
 
 def test_without_the_library_a_sentence_says_what_to_install(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from noetl.server.schedules.times import BadTimes, Calendar, checked_cron, checked_zone, time_of
+from noetl.server.schedules.times import BadTimes, Calendar, checked_cron, checked_zone, time_of, words_of
 
 BERLIN = "Europe/Berlin"
 
@@ -84,10 +84,38 @@ def test_no_time_is_outside_of_the_bounds() -> None:
     assert before(daily, "2026-03-01T12:00:00Z", 9) == []
 
 
-@pytest.mark.parametrize("text", ["", "* * * *", "* * * * * *", "61 * * * *", "0 0 30 2 *", "a b c d e", "@daily"])
+@pytest.mark.parametrize("text", ["", "* * * *", "* * * * * *", "0 0 30 2 *", "0 0 30 2 * *", "@daily"])
 def test_no_cron_expressions(text: str) -> None:
     with pytest.raises(BadTimes, match=r"fields|never comes"):
         checked_cron(text)
+
+
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        ("61 * * * *", "`61` is no minute: 0 to 59"),
+        ("0 5,24 * * *", "`24` is no hour: 0 to 23"),
+        ("0 0 0 * *", "`0` is no day of month: 1 to 31"),
+        ("0 0 1 13 *", "`13` is no month: 1 to 12, or JAN to DEC"),
+        ("0 0 * * MON-FOO", "`MON-FOO` is no day of week: 0 to 7, or SUN to SAT"),
+        ("*/0 * * * *", "`*/0` is no minute"),
+        ("0 17-9 * * *", "`17-9` is no hour"),
+        ("a b c d e", "`a` is no minute"),
+        ("0 0 31 2,4 *", "it never comes"),
+    ],
+)
+def test_a_fault_of_cron_names_the_part_and_what_may_stand_there(expression: str, told: str) -> None:
+    with pytest.raises(BadTimes) as raised:
+        checked_cron(expression)
+    assert str(raised.value).startswith(told)
+
+
+def test_times_in_words() -> None:
+    berlin = Calendar("30 2 * * *", 0, "Europe/Berlin", 0, time_of("2026-07-01T00:00:00Z"))
+    assert words_of(berlin) == "at 02:30 every day, Europe/Berlin, until 2026-07-01T02:00:00+02:00"
+    assert words_of(Calendar("", 900_000_000, "UTC", time_of("2026-03-01T00:00:10Z"))) == (
+        "every 0:15:00, from 2026-03-01T00:00:10+00:00"
+    )
 
 
 @pytest.mark.parametrize("text", ["Mars/Olympus", "", "../etc/passwd", "/etc/localtime", "a\0b"])

@@ -12,7 +12,8 @@ import yaml
 from noetl.ports import ExecutionRow, Taken
 from noetl.ports.idempotency import StartKey
 from noetl.ports.schedules import ScheduleRow
-from noetl.server.schedules.document import BadSchedule, Schedule, schedule_of
+from noetl.server.checked_documents import BadDocument
+from noetl.server.schedules.document import Schedule, schedule_of
 from noetl.server.schedules.due import ON_TIME, due, jitter_of
 from noetl.server.schedules.starter import ScheduledStart, ScheduleStarter, StartRefused
 from noetl.store.memory import MemoryStore
@@ -72,6 +73,8 @@ def test_the_example_of_the_manual_is_one() -> None:
     [
         ({"cron": "0 2 * * *", "every": "1h"}, "either `cron: 0 2 * * *` or `every: 15m`"),
         ({"every": None}, "`spec.every` is a duration"),
+        ({"every": "1000000d"}, "`spec.every` is longer than 317 years"),
+        ({"every": 1e12}, "`spec.every` is longer than 317 years"),
         ({"every": "0.5s"}, "of a second at least"),
         ({"cron": "0 2 * *"}, "`spec.cron`: a cron expression has five fields"),
         ({"timezone": "Mars/Olympus"}, "`spec.timezone`: there is no time zone `Mars/Olympus`"),
@@ -92,7 +95,7 @@ def test_the_example_of_the_manual_is_one() -> None:
     ],
 )
 def test_what_is_wrong_is_told_with_its_key(spec: dict[str, Json], text: str) -> None:
-    with pytest.raises(BadSchedule) as raised:
+    with pytest.raises(BadDocument) as raised:
         schedule_of(document(**spec))
     assert text in str(raised.value)
 
@@ -101,7 +104,7 @@ def test_what_is_wrong_is_told_with_its_key(spec: dict[str, Json], text: str) ->
     "what", [None, [], "x", {}, {"kind": "Playbook"}, {"apiVersion": "noetl.io/v2", "kind": "Schedule"}]
 )
 def test_no_documents(what: Any) -> None:
-    with pytest.raises(BadSchedule):
+    with pytest.raises(BadDocument):
         schedule_of(what)
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 from noetl.ports import Clock, Store, StoreRefused
 from noetl.ports.schedules import ScheduleRow, Schedules
-from noetl.server.schedules.document import BadSchedule, Schedule, schedule_of
+from noetl.server.checked_documents import BadDocument
+from noetl.server.schedules.document import Schedule, schedule_of
 from noetl.server.schedules.due import due, key_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
@@ -78,7 +79,7 @@ class ScheduleStarter:
     def _deal_with(self, row: ScheduleRow) -> None:
         try:
             schedule = schedule_of(row.document)
-        except BadSchedule as problem:  # a newer version may have put it there
+        except BadDocument as problem:  # a newer version may have put it there
             self._trouble(row, f"it is no schedule: {problem}")
             return
         for _ in range(MOST_STARTS):

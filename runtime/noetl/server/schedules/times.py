@@ -90,19 +90,64 @@ def checked_zone(name: str) -> str:
     return name
 
 
+FIELDS = (
+    ("minute", "0 to 59"),
+    ("hour", "0 to 23"),
+    ("day of month", "1 to 31, or L for the last one and LW for the last one of Monday to Friday"),
+    ("month", "1 to 12, or JAN to DEC"),
+    ("day of week", "0 to 7, or SUN to SAT, with #2 for the second one of a month and L for the last one"),
+)
+"""The fields of a cron expression, and what each may be beside `*`, ranges, lists and steps."""
+
+
 def checked_cron(expression: str) -> str:
     """A cron expression of five fields that has times. Raises BadTimes."""
     from cronsim import CronSim, CronSimError
 
-    if len(expression.split()) != 5:
+    if len(expression.split()) != len(FIELDS):
         raise BadTimes("a cron expression has five fields: minute, hour, day of month, month, day of week")
     try:
         next(CronSim(expression, datetime(2026, 1, 1, tzinfo=UTC)))
-    except CronSimError as problem:
-        raise BadTimes(f"{str(problem).lower()}: fields are minute, hour, day of month, month, day of week") from None
+    except CronSimError:
+        raise BadTimes(_fault_of(expression)) from None
     except StopIteration:
         raise BadTimes("it never comes") from None
     return expression
+
+
+def _fault_of(expression: str) -> str:
+    """The part of a cron expression that cannot be, with what may stand there."""
+    for number, (name, span) in enumerate(FIELDS):
+        for part in expression.split()[number].split(","):
+            # Without a day the month cannot be at fault, nor is any other field.
+            alone = ["*" if at != number else part for at in range(len(FIELDS))]
+            if not _can_be(" ".join(alone)):
+                return f"`{part}` is no {name}: {span}"
+    return "it never comes"
+
+
+def _can_be(expression: str) -> bool:
+    from cronsim import CronSim, CronSimError
+
+    try:
+        CronSim(expression, datetime(2026, 1, 1, tzinfo=UTC))
+    except CronSimError:
+        return False
+    return True
+
+
+def words_of(calendar: Calendar) -> str:
+    """The times of a calendar in words."""
+    from cronsim import CronSim
+
+    if calendar.cron:
+        text = CronSim(calendar.cron, datetime(2026, 1, 1, tzinfo=UTC)).explain()
+        text = f"{text[0].lower()}{text[1:]}, {calendar.zone}"
+    else:
+        text = f"every {timedelta(microseconds=calendar.every)}"
+    for word, bound in (("from", calendar.since), ("until", calendar.until)):
+        text += f", {word} {calendar.text_of(bound)}" if bound else ""
+    return text
 
 
 def time_of(text: str) -> int:
