@@ -44,10 +44,11 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def served(folder: Path, *tokens: BearerToken, host: str = "http://localhost") -> Iterator[Served]:
-    """A server over the store in a folder, until the block ends: as if it were stopped."""
+def served(folder: Path, *tokens: BearerToken, host: str = "http://localhost", store: str = "") -> Iterator[Served]:
+    """A server over a store, that in the folder where none is named, until the block ends: as if it were stopped."""
     said: list[str] = []
-    with open_runtime(f"sqlite:///{folder}/noetl.db", Settings(root=folder), _no_catalogue) as runtime:
+    url = store or f"sqlite:///{folder}/noetl.db"
+    with open_runtime(url, Settings(root=folder), _no_catalogue) as runtime:
         notifier = Notifier()
         service = server_of(runtime, None, notifier.notify, said.append).service
         api_service = ApiService(runtime, service, notifier, lambda data, name: compiled_source(data, name, ()))
