@@ -36,8 +36,8 @@ OWN_COMMANDS: Mapping[str, tuple[str, ...]] = {
     "noetlc": ("compile", "lint", "diff", "migrate", "graph", "analyze", "explain", "lsp", "schema", "dump", "where"),
     "noetl": (
         "run", "test", "resume", "rerun", "status", "list", "events", "logs", "replay", "result", "cancel", "pause",
-        "signal", "signals", "purge", "archive", "restore", "collect", "store", "credential", "server", "ui", "worker",
-        "workers", "bus", "playbooks", "register", "start", "schedules", "token",
+        "signal", "signals", "purge", "archive", "restore", "collect", "store", "audit", "credential", "server", "ui",
+        "worker", "workers", "bus", "playbooks", "register", "start", "schedules", "token",
     ),
 }  # fmt: skip
 """The commands that one of the two programs has and the other one has not: neither imports the other."""

@@ -7,6 +7,7 @@ from types import ModuleType
 import pytest
 
 from noetl.ports import ExecutionRow, Store
+from noetl.ports.audit import Audit, Audited, AuditRow, WantedAudit
 from noetl.ports.mailbox import Letter, OpenWait
 from noetl.ports.places import PlaceRow
 from noetl.ports.schedules import Scheduled, ScheduleRow, Schedules
@@ -67,11 +68,21 @@ def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], 
             lambda: [place.key for place in store.places()],
         ),
         "purge": (lambda: store.purges.purge([over]), lambda: store.execution(over)),
+        "audit": (
+            lambda: deeds(store).add_deed(AuditRow(0, 1, "ann", "cli", "", "stop", name, once=name)),
+            lambda: deeds(store).deeds(WantedAudit(subject=name)),
+        ),
         "schedule": (
             lambda: scheduling(store).put_schedule(ScheduleRow(name, {}, 1)),
             lambda: scheduling(store).schedules(name),
         ),
     }
+
+
+def deeds(store: Store) -> Audit:
+    """The audit of a store."""
+    assert isinstance(store, Audited)
+    return store.audit
 
 
 def scheduling(store: Store) -> Schedules:

@@ -65,6 +65,7 @@ class Authorization:
                 raise BadRequest(f"this server answers to {', '.join(sorted(self._hosts))} only", 403)
             return None
         token = self._token_of(connection, tokens)
+        connection.state.token = token  # also of one that may not: the audit names it
         self._check_tries(connection, token)
         if token is None:
             raise BadRequest("a valid token is needed: send `Authorization: Bearer TOKEN`", 401)

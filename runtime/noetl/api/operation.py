@@ -14,7 +14,8 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 class Operation(NamedTuple):
     """One operation. `role` is who may, empty for everybody; `query` names its parameters, beside those of pages,
-    `headers` the request headers that it reads.
+    `headers` the request headers that it reads. `deed` is what it is called in the audit, empty where it changes
+    nothing; the change of the store is recorded with itself, and where it `is_recorded_first` there is none.
     """
 
     method: str
@@ -26,3 +27,5 @@ class Operation(NamedTuple):
     status: int = 200
     pages: Paged | None = None
     headers: tuple[str, ...] = ()
+    deed: str = ""
+    is_recorded_first: bool = False

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from noetl.api import (
+    auditing,
     derived,
     handlers,
     many,
@@ -55,7 +56,7 @@ ROUTES = (
     Operation("GET", "/metrics", "viewer", handlers.metrics),
     Operation("GET", "/openapi.json", "", handlers.openapi),
     Operation("GET", "/me", "viewer", sign_in.who_am_i),
-    Operation("POST", "/sign-in", "", sign_in.sign_in, SignInBody),
+    Operation("POST", "/sign-in", "", sign_in.sign_in, SignInBody, deed="sign-in"),
     Operation("POST", "/sign-out", "", sign_in.sign_out),
     Operation(
         "GET",
@@ -66,9 +67,11 @@ ROUTES = (
         pages=Paged("executions", "the id of the execution before", cursor="before"),
     ),
     Operation("GET", "/counts", "viewer", handlers.get_counts),
-    Operation("POST", "/executions", "operator", handlers.start_execution, StartBody, status=201, headers=(KEY,)),
-    Operation("POST", "/executions/cancel", "operator", many.cancel_many, ManyBody),
-    Operation("POST", "/executions/signal", "operator", many.signal_many, ManySignalBody),
+    Operation(
+        "POST", "/executions", "operator", handlers.start_execution, StartBody, status=201, headers=(KEY,), deed="start"
+    ),
+    Operation("POST", "/executions/cancel", "operator", many.cancel_many, ManyBody, deed="cancel"),
+    Operation("POST", "/executions/signal", "operator", many.signal_many, ManySignalBody, deed="signal"),
     Operation("GET", _ONE, "viewer", handlers.get_execution),
     Operation("GET", f"{_ONE}/row", "viewer", handlers.get_row),
     Operation("GET", f"{_ONE}/ctx", "viewer", handlers.get_ctx),
@@ -104,12 +107,22 @@ ROUTES = (
     ),
     Operation("GET", f"{_ONE}/item", "viewer", watching.get_item, query=("step", "key")),
     Operation("GET", f"{_ONE}/moment", "viewer", watching.get_moment, query=("position", "step")),
-    Operation("POST", f"{_ONE}/cancel", "operator", handlers.cancel, status=202),
-    Operation("POST", f"{_ONE}/pause", "operator", handlers.pause, status=202),
-    Operation("POST", f"{_ONE}/resume", "operator", handlers.resume, status=202),
-    Operation("POST", f"{_ONE}/rerun", "operator", reruns.rerun_execution, RerunBody, status=201, headers=(KEY,)),
-    Operation("POST", f"{_ONE}/retry-fault", "operator", handlers.retry_fault, status=202),
-    Operation("POST", f"{_ONE}/signal", "operator", handlers.signal, SignalBody, status=202),
+    Operation("POST", f"{_ONE}/cancel", "operator", handlers.cancel, status=202, deed="cancel"),
+    Operation("POST", f"{_ONE}/pause", "operator", handlers.pause, status=202, deed="pause"),
+    Operation("POST", f"{_ONE}/resume", "operator", handlers.resume, status=202, deed="resume"),
+    Operation(
+        "POST", f"{_ONE}/rerun", "operator", reruns.rerun_execution, RerunBody, status=201, headers=(KEY,), deed="rerun"
+    ),
+    Operation(
+        "POST",
+        f"{_ONE}/retry-fault",
+        "operator",
+        handlers.retry_fault,
+        status=202,
+        deed="retry-fault",
+        is_recorded_first=True,
+    ),
+    Operation("POST", f"{_ONE}/signal", "operator", handlers.signal, SignalBody, status=202, deed="signal"),
     Operation(
         "GET",
         "/signals",
@@ -118,7 +131,9 @@ ROUTES = (
         query=("key", "prefix"),
         pages=Paged("signals", "what the page before said"),
     ),
-    Operation("POST", "/signals", "operator", handlers.post_signal, LetterBody, status=202, headers=(KEY,)),
+    Operation(
+        "POST", "/signals", "operator", handlers.post_signal, LetterBody, status=202, headers=(KEY,), deed="signal"
+    ),
     Operation(
         "GET",
         "/playbooks",
@@ -127,7 +142,7 @@ ROUTES = (
         query=("path", "newest"),
         pages=Paged("playbooks", "PATH@VERSION of the row before"),
     ),
-    Operation("POST", "/playbooks", "operator", handlers.register, query=("name",), status=201),
+    Operation("POST", "/playbooks", "operator", handlers.register, query=("name",), status=201, deed="register"),
     Operation("GET", "/playbooks/{path:path}", "viewer", handlers.get_plan_at, query=("version",)),
     Operation("GET", "/plans/{digest}", "viewer", handlers.get_plan),
     Operation("GET", "/plans/{digest}/outline", "viewer", watching.get_outline),
@@ -154,7 +169,9 @@ ROUTES = (
     Operation(
         "GET", "/tokens", "admin", named_secrets.list_tokens, pages=Paged("tokens", "the name of the token before")
     ),
-    Operation("POST", "/workers/{worker}/drain", "operator", handlers.drain, status=202),
+    Operation(
+        "POST", "/workers/{worker}/drain", "operator", handlers.drain, status=202, deed="drain", is_recorded_first=True
+    ),
     Operation("POST", "/sessions", "operator", sessions.create_session, SessionBody, status=201),
     Operation("POST", "/sessions/validate", "viewer", sessions.validate_session, SessionTokenBody),
     Operation("POST", "/sessions/activity", "operator", sessions.update_session, ActivityBody),
@@ -173,14 +190,38 @@ ROUTES = (
         scheduling.list_schedules,
         pages=Paged("schedules", "the name of the schedule before"),
     ),
-    Operation("POST", "/schedules/{name:path}/pause", "operator", scheduling.pause_schedule),
-    Operation("POST", "/schedules/{name:path}/resume", "operator", scheduling.resume_schedule),
-    Operation("POST", "/schedules/{name:path}/backfill", "operator", scheduling.backfill, scheduling.BackfillBody),
+    Operation("POST", "/schedules/{name:path}/pause", "operator", scheduling.pause_schedule, deed="schedule-pause"),
+    Operation("POST", "/schedules/{name:path}/resume", "operator", scheduling.resume_schedule, deed="schedule-resume"),
+    Operation(
+        "POST",
+        "/schedules/{name:path}/backfill",
+        "operator",
+        scheduling.backfill,
+        scheduling.BackfillBody,
+        deed="backfill",
+    ),
     Operation("GET", "/schedules/{name:path}", "viewer", scheduling.get_schedule),
-    Operation("PUT", "/schedules/{name:path}", "operator", scheduling.put_schedule, scheduling.ScheduleBody),
-    Operation("DELETE", "/schedules/{name:path}", "operator", scheduling.delete_schedule, status=204),
-    Operation("POST", "/purge", "admin", purging.purge, purging.PurgeBody),
-    Operation("POST", "/stop", "admin", handlers.stop, status=202),
+    Operation(
+        "PUT",
+        "/schedules/{name:path}",
+        "operator",
+        scheduling.put_schedule,
+        scheduling.ScheduleBody,
+        deed="schedule-put",
+    ),
+    Operation(
+        "DELETE", "/schedules/{name:path}", "operator", scheduling.delete_schedule, status=204, deed="schedule-delete"
+    ),
+    Operation(
+        "GET",
+        "/audit",
+        "admin",
+        auditing.list_audit,
+        query=("who", "deed", "subject", "outcome", "since"),
+        pages=Paged("audit", "the number of the row before", cursor="before", counts=True),
+    ),
+    Operation("POST", "/purge", "admin", purging.purge, purging.PurgeBody, deed="purge"),
+    Operation("POST", "/stop", "admin", handlers.stop, status=202, deed="stop", is_recorded_first=True),
 )
 
 
@@ -218,12 +259,21 @@ def application(
     app.state.operations = ROUTES
     app.state.purger = purger or Purger(service.runtime)
     app.state.schedules = ScheduleBook(service.runtime, WallClock())
+    app.state.auditor = auditing.Auditor(service.runtime.store)
     app.state.starter = scheduling.starter_of(service, say)
     return app
 
 
 def _authorized(row: Operation, authorization: Authorization) -> Handler:
     async def authorized(request: Request) -> Response:
+        auditor = auditing.auditor_of(request)
+        try:
+            return await let_through(request, auditor)
+        except Exception as error:
+            await auditor.record_refusal(request, row, error)
+            raise
+
+    async def let_through(request: Request, auditor: auditing.Auditor) -> Response:
         if row.role:
             # The token is checked before the query, the body or the names in the path: whoever has none learns
             # nothing of what is here.
@@ -231,7 +281,10 @@ def _authorized(row: Operation, authorization: Authorization) -> Handler:
             _check_query(row, request)
         # A stream lasts for an hour. It asks again and again, so that a token that was taken back ends it.
         request.state.may_go_on = lambda: not row.role or authorization.lets(request, row.role)
-        return await row.handler(request)
+        if row.is_recorded_first:
+            await auditor.record(request, row.deed)
+        with auditor.acting(request, row):
+            return await row.handler(request)
 
     return authorized
 

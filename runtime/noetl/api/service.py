@@ -45,6 +45,7 @@ from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
 from noetl.host.runnable_kinds import unable
 from noetl.ports import STATUSES, Busy, ExecutionRow, MailboxFull, NoRoom, Over, Owned, Record, Taken, Wanted
+from noetl.ports.actors import acting, starting
 from noetl.ports.catalogue import PlanRow, Versions
 from noetl.ports.idempotency import StartKey, other
 from noetl.ports.mailbox import Letter, OtherLetter, WantedMail
@@ -301,6 +302,8 @@ class ApiService:
             program = self.runtime.programs.load(self.digest_of_start(start))
             execution_id = self.runtime.new_execution_id()
             variables = self.runtime.settings.environment.variables_for(program)
+            # The start is made by the thread that drives, for whoever asks here.
+            actor = starting(execution_id)
             request = Request(start.payload, env=variables, started_by=start.started_by)
             # Refused before an execution is made: a start that cannot come to anything would only leave a failed run
             # behind.
@@ -313,7 +316,8 @@ class ApiService:
 
             def begin(control: ControlPlane) -> StartedExecution:
                 try:
-                    control.own_and_start(program, execution_id, request, start.key)
+                    with acting(actor):
+                        control.own_and_start(program, execution_id, request, start.key)
                 except Taken as taken:  # somebody was quicker
                     assert start.key is not None
                     return _again(start.key, taken.execution_id, taken.request)

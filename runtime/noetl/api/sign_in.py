@@ -3,10 +3,12 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from noetl.api.auditing import auditor_of
 from noetl.api.authorization import Authorization
 from noetl.api.bearer_tokens import MAY, BearerToken
 from noetl.api.bodies import SignInBody, body_of
 from noetl.api.responses import JSONResponse
+from noetl.ports.actors import DONE
 from noetl_ir.expr import Json
 
 
@@ -21,6 +23,8 @@ async def sign_in(request: Request) -> Response:
     body = await body_of(request, SignInBody)
     authorization = _authorization(request)
     token = authorization.known(request, body.token)
+    request.state.token = token
+    await auditor_of(request).record(request, "sign-in", DONE)
     response = JSONResponse(_document(token))
     authorization.sign_in(request, response, token)
     return response

@@ -12,6 +12,7 @@ from noetl.engine.program import Program
 from noetl.engine.replay import ReplayVerdict
 from noetl.engine.replay import replay as checked
 from noetl.ports import ExecutionRow
+from noetl.ports.audit import AuditRow
 from noetl.ports.catalogue import PlanRow
 from noetl.ports.mailbox import MailRow
 from noetl.server.execution import status_of
@@ -146,3 +147,10 @@ def replay_document(program: Program, verdict: ReplayVerdict) -> dict[str, Json]
         "marking": dict(marking_of(program, verdict.execution)),
         "now": [{"what": row.what, **row.data} for row in rows_of(program, execution)],
     }
+
+
+def audit_document(row: AuditRow) -> dict[str, Json]:
+    """A row, as the API has it and `--json` prints it."""
+    values: dict[str, Json] = {**row._asdict(), "at": iso_of(row.at)}
+    del values["once"]
+    return values

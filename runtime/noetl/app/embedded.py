@@ -12,6 +12,7 @@ from typing import Protocol
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import Blobs, Clock, Store, StoreFailure
+from noetl.ports.actors import Actor, acting
 from noetl.ports.bus import Bus
 from noetl.ports.idempotency import StartKey
 from noetl.server.control import ControlPlane
@@ -91,12 +92,19 @@ class Embedded:
             stop()
         self._parts.store_retry.interrupt()
 
-    def start(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> str:
-        """Start an execution and drive it; returns its status, `paused` or `interrupted` when it stopped early.
-
-        Raises Taken where another one was started with the key.
+    def start(
+        self,
+        program: Program,
+        execution_id: str,
+        request: Request,
+        key: StartKey | None = None,
+        actor: Actor | None = None,
+    ) -> str:
+        """Start an execution, for `actor`, and drive it; returns its status, `paused` or `interrupted` when it stopped
+        early. Raises Taken where another one was started with the key.
         """
-        self._parts.control.start(program, execution_id, request, key)
+        with acting(actor):
+            self._parts.control.start(program, execution_id, request, key)
         return self._drive(execution_id)
 
     def resume(self, program: Program, execution_id: str, *, retry_fault: bool = False) -> str:

@@ -12,6 +12,8 @@ from fnmatch import fnmatchcase
 from noetl.app.runtime import Runtime
 from noetl.app.upkeep import UpkeepPause
 from noetl.ports import STATUSES, Clock, ExecutionRow, Owned, Unpurgeable, Wanted
+from noetl.ports.actors import Actor, acting
+from noetl.ports.audit import Audited
 from noetl.ports.purges import Removable
 from noetl_ir.kinds import seconds_of
 from noetl_ir.records import NamedTuple
@@ -26,6 +28,7 @@ SWEPT = 2_000
 """Events of a purged execution that go in one transaction: a few milliseconds, in which nobody else can commit."""
 
 _PAGE = 500
+_BY_RULES = Actor("retention", "server")
 
 
 class RetentionRule(NamedTuple):
@@ -135,6 +138,11 @@ class Purger:
                     break
                 wanted = wanted._replace(before=self._last_of(page, wanted.before))
 
+    def forget_deeds(self, before: int) -> None:
+        """Remove what the audit of the store has from before a time. Raises StoreFailure."""
+        if isinstance(self._runtime.store, Audited):
+            self._runtime.store.audit.forget_deeds(before)
+
     def family(self, row: ExecutionRow) -> list[ExecutionRow]:
         """An execution and all that it called, callers first. Raises StoreFailure."""
         rows, known = [row], {row.execution_id}
@@ -186,16 +194,22 @@ class Purger:
 
 
 class Retention:
-    """The purge of what is kept no longer, as a job of upkeep. `clock` is the one by which executions have ended."""
+    """The purge of what is kept no longer, as a job of upkeep. `clock` is the one by which executions have ended; rows
+    of the audit go that are older than `audit_age` microseconds, none where it is 0.
+    """
 
-    def __init__(self, purger: Purger, rules: Sequence[RetentionRule], clock: Clock) -> None:
+    def __init__(self, purger: Purger, rules: Sequence[RetentionRule], clock: Clock, audit_age: int = 0) -> None:
+        self._audit_age = audit_age
         self.purger = purger
         self._rules = rules
         self._clock = clock
 
     def keep_up(self, pause: UpkeepPause) -> str:
         """Purge, and say what is gone. Those that could not go are looked at the next time."""
-        done = self.purger.purge(self.purger.expired(self._rules, self._clock.now()), pause)
+        if self._audit_age:
+            self.purger.forget_deeds(self._clock.now() - self._audit_age)
+        with acting(_BY_RULES):
+            done = self.purger.purge(self.purger.expired(self._rules, self._clock.now()), pause)
         if not done.families and not done.size:
             return ""
         return (

@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "restore": "Bring executions back from bundles.",
     "collect": "Remove values that nothing names.",
     "store": "Check a store, give room back, copy it.",
+    "audit": "List who did what.",
     "credential": "Keep the credentials that playbooks name.",
     "server": "Serve the API and drive executions.",
     "ui": "Show the executions of a store in the browser.",

@@ -8,6 +8,7 @@ from contextlib import suppress
 from noetl.app.composition import driver_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import program_of
+from noetl.cli.acting import by_user, record_alone
 from noetl.cli.progress import Silent
 from noetl.cli.stores import command_with, existing_runtime, owning_root, row_of
 from noetl.cli.text import Problem, escaped, json_text
@@ -74,7 +75,8 @@ def _asked(runtime: Runtime, row: ExecutionRow, verb: str) -> tuple[ExecutionRow
             time.sleep(_PAUSE)
             is_heard = any(_is_of(event, verb, posted) for _, event in runtime.events(row.execution_id, position))
         elif runtime.store.is_owned(root):
-            posted = runtime.store.post(row.execution_id, verb, None)
+            with by_user():
+                posted = runtime.store.post(row.execution_id, verb, None)
         else:
             # Somebody may take it up between the look and the ownership: then it is asked by its inbox, in the next
             # turn of the loop.
@@ -107,6 +109,7 @@ def apply_here(runtime: Runtime, row: ExecutionRow, request: Ask) -> bool:
                 driver.control.ask(row.execution_id, ask_of(unread))
             if owned.execution.is_over:
                 return False
+            record_alone(runtime.store, request.verb, row.execution_id)
             driver.control.ask(row.execution_id, request)
             return True
     except (IllegalFiring, Missing, NotFound) as problem:

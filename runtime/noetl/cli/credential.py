@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import click
 
 from noetl.app.adapters import secrets_path_of
+from noetl.cli.acting import record_beside
 from noetl.cli.inputs import json_of, read_input
 from noetl.cli.stores import json_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
@@ -68,6 +69,7 @@ def add(
     with _credentials(url) as store:
         make_folder(os.path.dirname(secrets_path_of(url)))
         before = store.type_of(name)
+        record_beside(url, "credential-add", name)
         (store.replace if replace else store.add_credential)(name, kind or before or "generic", values)
     _report(name, "replaced" if before is not None else "stored", as_json=as_json)
     _warn_of_short(values)
@@ -132,6 +134,7 @@ def list_(url: str, as_json: bool) -> int:
 @json_option
 def delete(name: str, url: str, as_json: bool) -> int:
     """Remove a credential."""
+    record_beside(url, "credential-delete", name)
     with _credentials(url) as store:
         if not store.delete(name):
             raise Problem(_unknown(name, [row.name for row in store.list()]))

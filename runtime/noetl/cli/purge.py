@@ -9,6 +9,7 @@ import click
 from noetl.app.bundles import Archive
 from noetl.app.clock import WallClock
 from noetl.app.retention import ANY, OVER, KeptFamily, PurgeCount, Purger, RetentionRule, age_of, no_root
+from noetl.cli.acting import by_user
 from noetl.cli.remote import ask_server
 from noetl.cli.stores import is_remote, json_option, row_of, runtime_to_change, server_option, store_option
 from noetl.cli.text import Problem, amount, duration, escaped, json_text, moment, table
@@ -76,7 +77,8 @@ def purge(
         if is_remote(url):
             done = _purged_by(url, {**filters, "executions": [row.execution_id for row in roots] if ids else []})
         else:
-            done = purger.purge(roots)
+            with by_user():
+                done = purger.purge(roots)
     _tell_done(done, as_json=as_json)
     return 1 if done.kept else 0
 

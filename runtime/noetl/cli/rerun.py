@@ -10,6 +10,7 @@ from uuid import uuid4
 from noetl.app.embedded import Embedded
 from noetl.app.reruns import PlannedRerun, RerunWish, begin_rerun, planned_rerun, source_of
 from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings
+from noetl.cli.acting import by_user
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.durability import durability_option
@@ -114,7 +115,8 @@ def rerun(
             return _tell(planned.as_json(), as_json=as_json)
         _check(planned, is_scripted=scripted is not None)
         try:
-            begin_rerun(runtime, planned, _key(key, planned, wish))
+            with by_user():
+                begin_rerun(runtime, planned, _key(key, planned, wish))
         except Taken as there:
             raise Problem(_taken(there, url)) from None
         shown.say(f"{planned.execution_id}: {escaped(row.playbook)}, {_summary(planned)}")

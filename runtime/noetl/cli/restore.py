@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from noetl.app.bundles import BadBundle, read_bundle
+from noetl.cli.acting import by_user
 from noetl.cli.stores import json_option, opened_runtime, store_option
 from noetl.cli.text import Problem, amount, json_text
 
@@ -25,7 +26,8 @@ def restore(files: tuple[str, ...], url: str, as_json: bool) -> int:
     with opened_runtime(url) as runtime:
         for name in files:
             try:
-                found += read_bundle(runtime, name)
+                with by_user("restore"):
+                    found += read_bundle(runtime, name)
             except BadBundle as problem:
                 raise Problem(f"{Path(name)}: {problem}") from None
     if as_json:

@@ -9,6 +9,7 @@ from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.app.snapshots import program_of, snapshot_of
+from noetl.cli.acting import record_alone
 from noetl.cli.asking import ask
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import DriveOptions, drive
@@ -104,6 +105,7 @@ def resume(
         shown.say(f"{row.execution_id}: {escaped(row.playbook)}")
         go = partial(_resume, program, row.execution_id, retry_fault)
         try:
+            record_alone(runtime.store, "retry-fault" if retry_fault else "resume", row.execution_id)
             with owning_root(runtime, row):
                 return drive(runtime, program, DriveOptions(row.execution_id, url, as_json), go, shown)
         except Owned as problem:

@@ -10,6 +10,7 @@ from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
 from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings
 from noetl.app.snapshots import snapshot_of
+from noetl.cli.acting import user
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.durability import durability_option
@@ -138,7 +139,7 @@ def _base_payload(source: str, payload: str | None, sets: tuple[str, ...], scrip
 
 
 def _start(program: Program, execution_id: str, request: Request, key: StartKey | None, embedded: Embedded) -> str:
-    return embedded.start(program, execution_id, request, key)
+    return embedded.start(program, execution_id, request, key, user(subject=execution_id))
 
 
 def _start_key(key: str | None, program: Program, request: Request) -> StartKey | None:

@@ -9,6 +9,7 @@ import click
 
 from noetl.app.clock import WallClock
 from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
+from noetl.cli.acting import by_user
 from noetl.cli.document_files import DocumentFile
 from noetl.cli.remote import UnknownToServer, all_pages, ask_server
 from noetl.cli.stores import (
@@ -62,7 +63,7 @@ def put(files: tuple[str, ...], url: str, as_json: bool) -> int:
 def _put(url: str, file: DocumentFile) -> dict[str, Json]:
     document = file.of_kind(KIND)
     if not is_remote(url):
-        with opened_runtime(url) as runtime:
+        with opened_runtime(url) as runtime, by_user():
             try:
                 return ScheduleBook(runtime, WallClock()).put(document)
             except BadDocument as problem:
@@ -218,7 +219,8 @@ def _asked(
             raise Problem(str(problem)) from None
     with (existing_runtime if method == "GET" else runtime_to_change)(url) as runtime:
         try:
-            return here(ScheduleBook(runtime, WallClock()))
+            with by_user():
+                return here(ScheduleBook(runtime, WallClock()))
         except NoSuchSchedule as problem:
             raise Problem(str(problem)) from None
 

@@ -14,7 +14,7 @@ from noetl.cli.buses import bus_at, pool_limit_option
 from noetl.cli.daemons import fence_option, log, requirements_option, say
 from noetl.cli.durability import durability_option
 from noetl.cli.environment import env_option
-from noetl.cli.keeping import Keeping, archive_option, retain_option
+from noetl.cli.keeping import Keeping, archive_option, retain_audit_option, retain_option
 from noetl.cli.remote import ask_server, connected
 from noetl.cli.stores import opened_runtime, path_option, store_option
 from noetl.cli.text import Problem
@@ -41,6 +41,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--announce", default="", metavar="URL", help="Where workers reach it; where it listens by default.")
 @archive_option
 @retain_option
+@retain_audit_option
 @fence_option
 @requirements_option
 @env_option

@@ -12,6 +12,7 @@ import click
 
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import UnreadableExecution, program_of
+from noetl.cli.acting import by_user
 from noetl.cli.asking import apply_here
 from noetl.cli.inputs import json_of
 from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
@@ -82,7 +83,8 @@ def _letter(key: str, name: str, data: Json, keep_for: str | None) -> Letter:
 def _post(url: str, letter: Letter, *, as_json: bool) -> int:
     with existing_runtime(url) as runtime:
         try:
-            is_delivered = runtime.store.mailbox.post_letter(letter)
+            with by_user():
+                is_delivered = runtime.store.mailbox.post_letter(letter)
         except MailboxFull as problem:
             raise Problem(str(problem)) from None
     if as_json:
@@ -112,7 +114,8 @@ def _send(url: str, execution: str, request: Ask, *, anyway: bool, as_json: bool
                 driven = posts = True
         if posts:
             try:
-                runtime.store.post(row.execution_id, "signal", request.body)
+                with by_user():
+                    runtime.store.post(row.execution_id, "signal", request.body)
             except Over:
                 raise Problem(f"execution {row.execution_id} is over: it takes no signal") from None
     if as_json:

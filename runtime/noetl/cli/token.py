@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from noetl.api.bearer_tokens import ROLES, TokenProblem, TokenTaken, add_token, delete_token, read_tokens, replace_token
+from noetl.cli.acting import record_beside
 from noetl.cli.stores import json_option, path_of, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
 
@@ -35,6 +36,7 @@ def add(name: str, role: str, replace: bool, path: str | None, url: str, as_json
     Where there is one of that name, nothing is changed without --replace.
     """
     file, before = path or tokens_path_of(url), None
+    record_beside(url, "token-add", name)
     try:
         if replace:
             made, before = replace_token(file, name, role)
@@ -78,6 +80,7 @@ def list_tokens(path: str | None, url: str, as_json: bool) -> int:
 def delete(name: str, path: str | None, url: str) -> int:
     """Forget a token: it is refused from now on."""
     try:
+        record_beside(url, "token-delete", name)
         if not delete_token(path or tokens_path_of(url), name):
             raise Problem(f"there is no token `{name}`")
     except TokenProblem as problem:

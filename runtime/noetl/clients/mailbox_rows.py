@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol, TypeVar
 
+from noetl.clients.deed_rows import record_deed
 from noetl.ports import MailboxFull, StoreRefused
 from noetl.ports.mailbox import (
     ALL_MAIL,
@@ -192,6 +193,7 @@ def _post(tx: Transaction, letter: Letter, now: int | None) -> bool:
         raise MailboxFull(f"{MOST_KEPT:,} signals are kept under that key already")
     kept = {"data": as_json(letter.data), "since": at, "until": at + letter.keep_for, "once": letter.once}
     tx.rows(_KEEP, {"key": letter.key, "name": letter.name, **kept})
+    record_deed(tx, "signal", f"key {letter.key}")
     return _address_to_oldest(tx, tx.rows(_NEW, {"once": letter.once})[0])
 
 

@@ -2,17 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Protocol
+from typing import Any
 
+from noetl.clients.deed_rows import record_deed
+from noetl.clients.row_transaction import RowTransaction
 from noetl.ports import Unpurgeable
-
-
-class RowTransaction(Protocol):
-    """A transaction of a store."""
-
-    def rows(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """The rows of a query, whose parameters are written `:name`; none for one that gives no rows."""
-        ...
 
 
 class SqlPurges(ABC):
@@ -53,7 +47,7 @@ class SqlPurges(ABC):
         """Remove at most `limit` events of the execution of that number in a transaction; whether none is left."""
 
 
-_ROW = "SELECT number, ended IS NOT NULL FROM executions WHERE execution_id = :name"
+_ROW = "SELECT parent_execution_id, ended IS NOT NULL FROM executions WHERE execution_id = :name"
 _CHILDREN = "SELECT execution_id FROM executions WHERE parent_execution_id = :name"
 _ADDRESSED = "SELECT row FROM mail WHERE execution_id = :name AND row IS NOT NULL LIMIT 1"
 # Of executions that are over: those of one that is not are its owner's.
@@ -83,3 +77,5 @@ def _purge(tx: RowTransaction, execution_ids: Collection[str]) -> None:
             raise Unpurgeable(f"a signal of the mailbox is on its way to execution {name!r}")
         for statement in _GO:
             tx.rows(statement, values)
+        if found[0][0] is None:
+            record_deed(tx, "purge", name)

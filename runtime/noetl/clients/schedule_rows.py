@@ -5,7 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from noetl.clients.purge_rows import RowTransaction
+from noetl.clients.deed_rows import record_deed
+from noetl.clients.row_transaction import RowTransaction
 from noetl.ports import StoreFailure
 from noetl.ports.schedules import ScheduleRow
 
@@ -26,6 +27,7 @@ class SqlSchedules(ABC):
 
         def put(tx: RowTransaction) -> None:
             tx.rows(_PUT, _values(row))
+            record_deed(tx, "schedule-put", row.name)
 
         self.change(put)
 
@@ -36,6 +38,8 @@ class SqlSchedules(ABC):
         def removed(tx: RowTransaction) -> None:
             found.append(bool(tx.rows(_FIND, {"name": name})))
             tx.rows("DELETE FROM schedules WHERE name = :name", {"name": name})
+            if found[-1]:
+                record_deed(tx, "schedule-delete", name)
 
         self.change(removed)
         return found[-1]
@@ -55,6 +59,7 @@ class SqlSchedules(ABC):
             found.append(there in ([before], [after]))
             if there == [before]:
                 tx.rows(_PUT, _values(after))
+                record_deed(tx, "schedule-pause" if after.paused else "schedule-resume", after.name)
 
         self.change(moved)
         return found[-1]

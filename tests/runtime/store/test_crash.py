@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from noetl.ports import ExecutionRow
+from noetl.ports.audit import WantedAudit
 from noetl.ports.mailbox import OpenWait
 from noetl.store.files import FAULT_POINTS as BLOB_POINTS
 from noetl.store.files import FileBlobs
@@ -19,6 +20,7 @@ ROW = ExecutionRow("e1", "p", "d", "running", None, 1, None)
 WRITER = """
 import os, signal, sys
 from noetl.ports import ExecutionRow
+from noetl.ports.audit import AuditRow
 from noetl.ports.mailbox import Letter
 from noetl.ports.places import PlaceRow
 from noetl.ports.schedules import ScheduleRow
@@ -39,6 +41,7 @@ store.mailbox.post_letter(Letter("k", "go", 1, "a"))
 store.create(ExecutionRow("over", "p", "d", "completed", None, 1, 2))
 store.purges.purge(["over"])
 store.scheduling.put_schedule(ScheduleRow("nightly", {}, 1))
+store.audit.add_deed(AuditRow(0, 1, "ann", "cli", "", "stop", "", once="a"))
 with store.own("e1"):
     position = 1
     while position < 3_000:
@@ -101,6 +104,8 @@ def test_a_process_killed_at_a_named_point(tmp_path: Path, point: str, turn: int
             assert [place.key for place in store.places()] == ["k"] * is_done
         elif point.startswith("mail"):
             assert store.mailbox.await_letter(OpenWait("k", "e1", "c", ("go",))) is is_done
+        elif point.startswith("audit"):
+            assert len(store.audit.deeds(WantedAudit())) == int(is_done)
         elif point.startswith("schedule"):
             assert len(store.scheduling.schedules()) == int(is_done)
         elif point.startswith("purge"):

@@ -36,6 +36,7 @@ from noetl.ports.output import Outputs
 from noetl.ports.places import PlaceRow
 from noetl.ports.purges import Purges
 from noetl.store import is_sealed, missing, seal_of, small
+from noetl.store.memory.audit import MemoryAudit
 from noetl.store.memory.mailbox import MemoryMailbox
 from noetl.store.memory.schedules import MemorySchedules
 from noetl_ir.expr import Json
@@ -43,7 +44,7 @@ from noetl_ir.outcome import reference
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post", "mail", "purge", "schedule")
+    for operation in ("create", "append", "put_plan", "post", "mail", "purge", "schedule", "audit")
     for point in ("before_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet, about to take effect, done but not yet acknowledged."""
@@ -93,8 +94,11 @@ class MemoryStore:
         self._owned: set[str] = set()
         self._places: dict[tuple[str, str], PlaceRow] = {}
         self._gone: list[str] = []
-        self.mailbox = MemoryMailbox(self._leave_signal, self._is_open, self._sent, now, self._mailing, self._looking)
-        self.scheduling = MemorySchedules(self._scheduling, self._looking)
+        self.mailbox = MemoryMailbox(
+            self._leave_signal, self._is_open, self._sent, now, self._mailing, self._looking, self._record_deed
+        )
+        self.audit = MemoryAudit(self._recording, self._looking)
+        self.scheduling = MemorySchedules(self._scheduling, self._looking, self.audit.record_deed)
         self._hook = hook
         self._now = now
         self._closed = False
@@ -122,6 +126,8 @@ class MemoryStore:
                 self._extend(row.execution_id, fresh)
                 if key is not None:
                     self._starts[key.key] = mine
+                if row.parent_execution_id is None:
+                    self.audit.record_deed("rerun" if row.rerun_of else "start", row.execution_id)
             elif (known.playbook, known.plan_digest, known.parent_execution_id) != (
                 row.playbook,
                 row.plan_digest,
@@ -222,6 +228,7 @@ class MemoryStore:
             # then.
             if versions[-1:] != [digest]:
                 versions.append(digest)
+                self.audit.record_deed("register", f"{path}@{len(versions)}")
             self._reach("put_plan.after_commit")
             return len(versions)
 
@@ -291,6 +298,7 @@ class MemoryStore:
                 raise Over(f"execution {execution_id!r} is over")
             self._reach("post.before_commit")
             row = self._leave(execution_id, verb, body, once)
+            self.audit.record_deed(verb, execution_id)
             self._reach("post.after_commit")
             return row
 
@@ -357,6 +365,8 @@ class MemoryStore:
                     )
             self._reach("purge.before_commit")
             for name in there:
+                if self._rows[name].parent_execution_id is None:
+                    self.audit.record_deed("purge", name)
                 self.mailbox.settle_mail(name, self.mailbox.correspondence(name).calls, ())
                 for table in (self._rows, self._logs, self._ids, self._signalled):
                     table.pop(name, None)
@@ -401,6 +411,18 @@ class MemoryStore:
             self._reach("schedule.before_commit")
             yield
             self._reach("schedule.after_commit")
+
+    @contextmanager
+    def _recording(self) -> Iterator[None]:
+        """A change of the audit."""
+        with self._lock:
+            self._reach("audit.before_write")
+            self._reach("audit.before_commit")
+            yield
+            self._reach("audit.after_commit")
+
+    def _record_deed(self, deed: str, subject: str) -> None:
+        self.audit.record_deed(deed, subject)
 
     @contextmanager
     def _looking(self) -> Iterator[None]:

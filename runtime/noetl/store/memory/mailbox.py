@@ -37,6 +37,7 @@ class MemoryMailbox:
         now: Callable[[], int],
         changing: Callable[[], AbstractContextManager[None]],
         looking: Callable[[], AbstractContextManager[None]],
+        record_deed: Callable[[str, str], None],
     ) -> None:
         self._leave = leave
         self._is_open = is_open
@@ -44,6 +45,7 @@ class MemoryMailbox:
         self._now = now
         self._changing = changing
         self._looking = looking
+        self._record_deed = record_deed
         self._letters: list[_Kept] = []
         self._waits: dict[tuple[str, str], OpenWait] = {}
         self._served: dict[tuple[str, str], int] = {}
@@ -63,6 +65,7 @@ class MemoryMailbox:
             if len(mine) - len(over) >= MOST_KEPT and self._wait_for(letter) is None:
                 raise MailboxFull(f"{MOST_KEPT:,} signals are kept under that key already")
             self._letters.append(kept)
+            self._record_deed("signal", f"key {letter.key}")
             return self._address_to_oldest(kept)
 
     def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:

@@ -10,21 +10,29 @@ class MemorySchedules:
     """`Schedules` in a dictionary. `changing` and `looking` are what a change and a look are made in."""
 
     def __init__(
-        self, changing: Callable[[], AbstractContextManager[None]], looking: Callable[[], AbstractContextManager[None]]
+        self,
+        changing: Callable[[], AbstractContextManager[None]],
+        looking: Callable[[], AbstractContextManager[None]],
+        record_deed: Callable[[str, str], None],
     ) -> None:
         self._changing = changing
         self._looking = looking
+        self._record_deed = record_deed
         self._rows: dict[str, ScheduleRow] = {}
 
     def put_schedule(self, row: ScheduleRow) -> None:
         """`Schedules.put_schedule`."""
         with self._changing():
             self._rows[row.name] = row
+            self._record_deed("schedule-put", row.name)
 
     def remove_schedule(self, name: str) -> bool:
         """`Schedules.remove_schedule`."""
         with self._changing():
-            return self._rows.pop(name, None) is not None
+            is_there = self._rows.pop(name, None) is not None
+            if is_there:
+                self._record_deed("schedule-delete", name)
+            return is_there
 
     def schedules(self, name: str = "") -> tuple[ScheduleRow, ...]:
         """`Schedules.schedules`."""
@@ -37,4 +45,5 @@ class MemorySchedules:
             there = self._rows.get(before.name)
             if there == before:
                 self._rows[before.name] = after
+                self._record_deed("schedule-pause" if after.paused else "schedule-resume", after.name)
             return there in (before, after)

@@ -1,10 +1,12 @@
 """The plans of a store, and which of them each playbook path has had."""
 
+from noetl.clients.deed_rows import record_deed
 from noetl.ports import Conflict
 from noetl.ports.catalogue import PlanRow, Versions
 from noetl.store.postgres.access import DatabaseAccess
 from noetl.store.postgres.pool import PostgresConnection
 from noetl.store.postgres.texts import read, written
+from noetl.store.postgres.transaction import PostgresTransaction
 
 _NEWEST = "SELECT digest, version FROM catalogue WHERE path = %s ORDER BY version DESC LIMIT 1"
 _LIST = """
@@ -42,6 +44,7 @@ class PostgresCatalogue:
                     version += 1
                     row = (written(path), version, written(digest))
                     connection.execute("INSERT INTO catalogue VALUES (%s, %s, %s)", row)
+                    record_deed(PostgresTransaction(connection), "register", f"{path}@{version}")
                 self._access.reach("put_plan.before_commit")
             return version
 

@@ -5,11 +5,13 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from noetl.clients.deed_rows import record_deed
 from noetl.ports import InboxRow, Over, StoreFailure
 from noetl.store.postgres.access import DatabaseAccess
 from noetl.store.postgres.owners import INBOX_LOCK
 from noetl.store.postgres.pool import PostgresConnection
 from noetl.store.postgres.texts import read, written
+from noetl.store.postgres.transaction import PostgresTransaction
 from noetl_ir.expr import Json
 
 _POST = """
@@ -59,6 +61,7 @@ class InboxRows:
                     raise Over(f"execution {execution_id!r} is over")
                 if row is None:
                     raise self._access.unknown(execution_id)
+                record_deed(PostgresTransaction(connection), verb, execution_id)
                 self._access.reach("post.before_commit")
             return row
 

@@ -14,12 +14,15 @@ from zlib import crc32
 
 from psycopg.errors import UniqueViolation
 
+from noetl.clients.deed_rows import record_deed
 from noetl.ports import ALL, Append, Conflict, Damaged, ExecutionRow, Record, Taken, Wanted
+from noetl.ports.actors import actor_now
 from noetl.ports.idempotency import StartKey
 from noetl.store import PATTERNS, SELECT_EXECUTIONS, Head, condition, cut_off, is_end, missing, patterns_of
 from noetl.store.postgres.access import DatabaseAccess
 from noetl.store.postgres.pool import PostgresConnection
 from noetl.store.postgres.texts import read, written
+from noetl.store.postgres.transaction import PostgresTransaction
 
 _Records = Sequence[tuple[str, bytes]]
 
@@ -130,19 +133,27 @@ class Log:
             number = connection.execute(_CREATE, values).fetchone()
             return None if number is None else Head(number[0], position, chain, row.status, row.ended)
 
-        def keyed(connection: PostgresConnection) -> Head | None:
+        def claim(connection: PostgresConnection, key: StartKey) -> None:
             """Of two with one key the second waits here for the first."""
-            if key is None:
+            connection.execute(_KEEP, (written(key.key), written(row.execution_id), key.request))
+            holder, request = connection.execute(_STARTED, (written(key.key),)).fetchone() or ("", "")
+            if read(holder) != row.execution_id:
+                raise Taken(read(holder), request)
+
+        def begun(connection: PostgresConnection) -> Head | None:
+            if key is None and actor_now() is None:
                 return made(connection)
             with connection.transaction():
-                connection.execute(_KEEP, (written(key.key), written(row.execution_id), key.request))
-                holder, request = connection.execute(_STARTED, (written(key.key),)).fetchone() or ("", "")
-                if read(holder) != row.execution_id:
-                    raise Taken(read(holder), request)
-                return made(connection)
+                if key is not None:
+                    claim(connection, key)
+                head = made(connection)
+                if head is not None and row.parent_execution_id is None:
+                    deed = "rerun" if row.rerun_of else "start"
+                    record_deed(PostgresTransaction(connection), deed, row.execution_id)
+                return head
 
         self._access.reach("create.before_commit")
-        head = self._access.run(keyed)
+        head = self._access.run(begun)
         if head is not None:
             self._remember(row.execution_id, head)
         else:

@@ -9,6 +9,7 @@ from noetl.ports.places import PlaceRow
 from noetl.store import is_sealed, seal_name_of, seal_of
 from noetl.store.postgres.access import DatabaseAccess
 from noetl.store.postgres.address import address_of
+from noetl.store.postgres.audit import PostgresAudit
 from noetl.store.postgres.catalogue import PostgresCatalogue
 from noetl.store.postgres.inbox import InboxRows
 from noetl.store.postgres.log import Log
@@ -39,6 +40,7 @@ class PostgresStore:
         self.mailbox = PostgresMailbox(self._access, self._inbox)
         self.purges = PostgresPurges(self._access)
         self.scheduling = PostgresSchedules(self._access)
+        self.audit = PostgresAudit(self._access)
         self.maintenance = PostgresMaintenance(self._access)
         try:
             self._pool.once(lambda connection: migrate(connection, address))

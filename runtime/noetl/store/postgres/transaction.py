@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from noetl.clients.purge_rows import RowTransaction
+from noetl.clients.row_transaction import RowTransaction
 from noetl.store.postgres.access import DatabaseAccess
 from noetl.store.postgres.pool import PostgresConnection
 from noetl.store.postgres.texts import named_query, read_row, written_values
 
 
-class _Transaction:
+class PostgresTransaction:
     """`RowTransaction`."""
 
     def __init__(self, connection: PostgresConnection) -> None:
@@ -40,7 +40,7 @@ class PostgresPart:
 
         def changed(connection: PostgresConnection) -> None:
             with connection.transaction():
-                work(_Transaction(connection))
+                work(PostgresTransaction(connection))
                 self._access.reach(f"{self.operation}.before_commit")
 
         self._access.run(changed)

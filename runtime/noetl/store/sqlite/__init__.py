@@ -39,6 +39,7 @@ from noetl.ports import (
     Unread,
     Wanted,
 )
+from noetl.ports.actors import actor_now
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import StartKey
 from noetl.ports.mailbox import Mailbox
@@ -64,13 +65,14 @@ from noetl.store.sqlite.places import SqlitePlaces
 from noetl_ir.expr import Json
 
 if TYPE_CHECKING:
+    from noetl.ports.audit import Audit
     from noetl.ports.maintenance import Maintenance
     from noetl.ports.purges import Purges
     from noetl.ports.schedules import Schedules
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post", "places", "mail", "purge", "schedule")
+    for operation in ("create", "append", "put_plan", "post", "places", "mail", "purge", "schedule", "audit")
     for point in ("before_write", "after_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet; the main rows written, in an open transaction; all rows written;
@@ -167,6 +169,20 @@ class SqliteStore:
         return SqliteSchedules(self)
 
     @cached_property
+    def audit(self) -> "Audit":
+        from noetl.store.sqlite.audit import SqliteAudit  # most runs use it not at all
+
+        return SqliteAudit(self)
+
+    def record_deed(self, cursor: sqlite3.Cursor, deed: str, subject: str) -> None:
+        """Record a change within its transaction, where somebody acts."""
+        if actor_now() is not None:
+            from noetl.clients.deed_rows import record_deed
+            from noetl.store.sqlite.transaction import SqliteTransaction
+
+            record_deed(SqliteTransaction(cursor), deed, subject)
+
+    @cached_property
     def maintenance(self) -> "Maintenance":
         from noetl.store.sqlite.maintenance import SqliteMaintenance  # no run uses it
 
@@ -192,6 +208,8 @@ class SqliteStore:
                 head = self._head(cursor, row.execution_id)
                 head = self._insert(cursor, head, missing(0, 0, records, lambda _: None))
                 cursor.execute(_SUM_UP, (row.status, row.ended, head.position, head.chain, head.number))
+                if row.parent_execution_id is None:
+                    self.record_deed(cursor, "rerun" if row.rerun_of else "start", row.execution_id)
             else:
                 known = ExecutionRow(*there)
                 if (known.playbook, known.plan_digest, known.parent_execution_id) != (row[1], row[2], row[4]):
@@ -353,6 +371,7 @@ class SqliteStore:
 
         def work(cursor: sqlite3.Cursor) -> int:
             row = self.leave(cursor, execution_id, verb, text, once)
+            self.record_deed(cursor, verb, execution_id)
             self.reach("post.after_write")
             return row
 

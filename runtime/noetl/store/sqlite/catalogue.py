@@ -29,6 +29,10 @@ class CatalogueAccess(Protocol):
         """The rows of a query."""
         ...
 
+    def record_deed(self, cursor: sqlite3.Cursor, deed: str, subject: str) -> None:
+        """Record a change within its transaction, where somebody acts."""
+        ...
+
     def write(self, operation: str, work: Callable[[sqlite3.Cursor], _T]) -> _T:
         """Do `work` in one transaction."""
         ...
@@ -64,6 +68,7 @@ class SqliteCatalogue:
                 return int(found[1])
             version = found[1] + 1 if found is not None else 1
             cursor.execute("INSERT INTO catalogue VALUES (?, ?, ?)", (path, version, digest))
+            self._access.record_deed(cursor, "register", f"{path}@{version}")
             return int(version)
 
         return self._access.write("put_plan", work)

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from noetl.clients.purge_rows import RowTransaction, SqlPurges
+from noetl.clients.purge_rows import SqlPurges
+from noetl.clients.row_transaction import RowTransaction
 from noetl.store.sqlite.transaction import SqlitePart
 
 _SWEEP = """

@@ -4,13 +4,13 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from noetl.clients.purge_rows import RowTransaction
+from noetl.clients.row_transaction import RowTransaction
 
 if TYPE_CHECKING:
     from noetl.store.sqlite import SqliteStore
 
 
-class _Transaction:
+class SqliteTransaction:
     """`RowTransaction`."""
 
     def __init__(self, cursor: sqlite3.Cursor) -> None:
@@ -36,7 +36,7 @@ class SqlitePart:
         """Do something in a transaction."""
 
         def changed(cursor: sqlite3.Cursor) -> None:
-            work(_Transaction(cursor))
+            work(SqliteTransaction(cursor))
             self._store.reach(f"{self.operation}.after_write")
 
         self._store.write(self.operation, changed)

@@ -1,0 +1,52 @@
+"""The audit of the stores that speak SQL."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from noetl.clients.deed_rows import COLUMNS, add_deed
+from noetl.clients.row_transaction import RowTransaction
+from noetl.ports.audit import AuditRow, WantedAudit
+
+_CONDITIONS = {
+    "who": "who = :who", "deed": "deed = :deed", "subject": "subject = :subject", "outcome": "outcome = :outcome",
+    "since": "at >= :since", "before": "row < :before",
+}  # fmt: skip
+
+
+class SqlAudit(ABC):
+    """The `Audit` of a store that speaks SQL."""
+
+    def add_deed(self, row: AuditRow) -> None:
+        """`Audit.add_deed`."""
+        self.change(lambda transaction: add_deed(transaction, row._asdict()))
+
+    def deeds(self, wanted: WantedAudit) -> list[AuditRow]:
+        """`Audit.deeds`."""
+        values = {name: value for name, value in wanted._asdict().items() if value}
+        where = " AND ".join([_CONDITIONS[name] for name in values if name != "limit"]) or "1 = 1"
+        limit = "LIMIT :limit" if wanted.limit else ""
+        query = f"SELECT row, {COLUMNS} FROM audit WHERE {where} ORDER BY row DESC {limit}"
+        return [AuditRow(*values) for values in self.look(query, values)]
+
+    def forget_deeds(self, before: int) -> int:
+        """`Audit.forget_deeds`."""
+        found: list[int] = []
+
+        def forgotten(transaction: RowTransaction) -> None:
+            # The triggers of the table let go of what is older than this, and of nothing else.
+            transaction.rows("UPDATE audit_kept SET since = :before WHERE since < :before", {"before": before})
+            rows = transaction.rows("SELECT count(*) FROM audit WHERE at < :before", {"before": before})
+            found.append(int(rows[0][0]))
+            transaction.rows("DELETE FROM audit WHERE at < :before", {"before": before})
+
+        self.change(forgotten)
+        return found[-1]
+
+    @abstractmethod
+    def change(self, work: Callable[[RowTransaction], None]) -> None:
+        """Do something in a transaction, which may be repeated until it is on disk."""
+
+    @abstractmethod
+    def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query, whose parameters are written `:name`."""
