@@ -1,4 +1,4 @@
--- Schema 16: who did what. A row is never changed, and goes only when it is older than what is kept.
+-- Schema 17: who did what. A row is never changed, and goes only when it is older than what is kept.
 
 CREATE TABLE audit (
   row     INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,4 +1,4 @@
--- Schema 15: who did what. A row is never changed, and goes only when it is older than what is kept.
+-- Schema 16: who did what. A row is never changed, and goes only when it is older than what is kept.
 
 CREATE TABLE audit (
   row     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
