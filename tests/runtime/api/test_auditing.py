@@ -127,7 +127,8 @@ def test_nothing_is_done_that_cannot_be_recorded(tmp_path: Path, monkeypatch: py
 
     with served(tmp_path, *TOKENS) as up:
         as_role(up, "admin")
-        monkeypatch.setattr("noetl.clients.deed_rows.add_deed", fails)
+        for module in ("deed_rows", "audit_rows"):
+            monkeypatch.setattr(f"noetl.clients.{module}.add_deed", fails)
         assert up.client.post("/stop").status_code == 503
         assert not up.service.standing().stopping
         as_role(up, "operator")
