@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 
+from noetl.app.pending_starts import pending_start
 from noetl.app.runtime import Runtime
 from noetl.app.upkeep import UpkeepPause
 from noetl.ports import STATUSES, Clock, ExecutionRow, Owned, Unpurgeable, Wanted
@@ -163,6 +164,8 @@ class Purger:
                     rows = self.family(row)
                     if any(each.ended is None for each in rows):
                         raise Unpurgeable("not all that it called is over")
+                    if why := pending_start(self._runtime, row):
+                        raise Unpurgeable(why)
                     self._archive(rows)
                     self._runtime.store.purges.purge([each.execution_id for each in rows])
             # Whoever has it may be about to go on with it; it comes again with the next purge.

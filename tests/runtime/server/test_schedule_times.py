@@ -110,6 +110,16 @@ def test_a_fault_of_cron_names_the_part_and_what_may_stand_there(expression: str
     assert str(raised.value).startswith(told)
 
 
+def test_both_hours_are_told_apart_where_clocks_are_set_back() -> None:
+    """02:45 comes twice, at 00:45 and at 01:45 of UTC."""
+    calendar = Calendar("*/45 * * * *", 0, "Europe/Berlin")
+    moments = [time_of(f"2026-10-25T0{hour}:45:00Z") for hour in (0, 1)]
+    texts = ["2026-10-25T02:45:00+02:00", "2026-10-25T02:45:00+01:00"]
+    assert [calendar.text_of(moment) for moment in moments] == texts
+    assert [time_of(text) for text in texts] == moments
+    assert calendar.text_of(moments[1] + 5) == "2026-10-25T02:45:00.000005+01:00"
+
+
 def test_times_in_words() -> None:
     berlin = Calendar("30 2 * * *", 0, "Europe/Berlin", 0, time_of("2026-07-01T00:00:00Z"))
     assert words_of(berlin) == "at 02:30 every day, Europe/Berlin, until 2026-07-01T02:00:00+02:00"

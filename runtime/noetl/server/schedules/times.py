@@ -73,7 +73,8 @@ class Calendar(NamedTuple):
     def text_of(self, moment: int) -> str:
         """A time as people of the zone write it, with its distance from UTC (RFC 3339)."""
         whole, rest = divmod(moment, SECOND)
-        return (datetime.fromtimestamp(whole, ZoneInfo(self.zone)) + timedelta(microseconds=rest)).isoformat()
+        # Not by adding: a sum forgets which of the two hours it is where clocks are set back.
+        return datetime.fromtimestamp(whole, ZoneInfo(self.zone)).replace(microsecond=rest).isoformat()
 
 
 def check_calendar() -> None:
