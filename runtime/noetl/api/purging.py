@@ -77,7 +77,7 @@ def _purged(purger: Purger, runtime: Runtime, body: PurgeBody) -> dict[str, Json
     if body.dry_run:
         return {"would_purge": [[row.execution_id for row in purger.family(root)] for root in roots], **rest}
     done = purger.purge(roots)
-    kept: list[Json] = [each._asdict() for each in done.kept]
+    kept: list[Json] = [{"execution_id": each.execution_id, "why": each.why} for each in done.kept]
     return {"executions": done.executions, "bytes": done.size, "kept": kept, **rest}
 
 

@@ -9,9 +9,11 @@ granted: sizes are bounded, the log has no gaps, values have their checksums, an
 import hashlib
 import json
 import os
+import time
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import IO
 
 from noetl.app.retention import OVER, remove_rest
@@ -19,12 +21,13 @@ from noetl.app.runtime import Runtime
 from noetl.app.store_check import LAST
 from noetl.host.confined_files import file_name_of
 from noetl.host.engine_files import force_folder, make_folder
-from noetl.ports import Collectable, Conflict, ExecutionRow, Owned, StoreFailure
+from noetl.ports import Collectable, Conflict, Damaged, ExecutionRow, Owned, StoreFailure
 from noetl.ports.output import OutputChunk, chunk_document, chunk_of
 from noetl_ir import codec
 from noetl_ir.events import read_event
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import PlanError, digest_of
+from noetl_ir.records import NamedTuple
 
 ENDING = ".noetl"
 """The ending of a bundle's name."""
@@ -39,13 +42,25 @@ _HEX = frozenset("0123456789abcdef")
 _SHA256 = 64
 
 
+LEFT_AFTER = 86_400.0
+"""Seconds after which an unfinished bundle is one of a process that was killed."""
+
+
+class RestoredBundle(NamedTuple):
+    """The executions of a bundle, callers first, and those of them that were there already, as a whole."""
+
+    executions: tuple[str, ...]
+    already: tuple[str, ...]
+
+
 class BadBundle(Exception):
     """The file is no bundle, or not what was written; the text says why."""
 
 
 def write_bundle(runtime: Runtime, rows: Sequence[ExecutionRow], folder: str) -> str:
     """Write a family to `FOLDER/ID.noetl`, the first execution giving its name; returns the path. It is on disk, and
-    whole, when this returns; one of that name is replaced. Raises OSError, StoreFailure.
+    whole, when this returns; one of that name is replaced. Raises OSError, StoreFailure, and Damaged where nobody could
+    restore what would be in it.
     """
     path = os.path.join(folder, file_name_of(rows[0].execution_id) + ENDING)
     part = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.part"
@@ -82,8 +97,9 @@ def _write(runtime: Runtime, rows: Sequence[ExecutionRow], archive: zipfile.ZipF
 
 def _write_execution(runtime: Runtime, row: ExecutionRow, under: str, archive: zipfile.ZipFile) -> dict[str, Json]:
     """Write all of an execution; returns what the manifest says of it."""
-    events, page = 0, list[Json]()
+    events, page, end = 0, list[Json](), LogEnd()
     for record in runtime.store.read(row.execution_id):
+        end.read(record.body)
         page.append([record.position, record.event_id, record.body.hex()])
         events = record.position
         if len(page) == _PAGE:
@@ -91,10 +107,15 @@ def _write_execution(runtime: Runtime, row: ExecutionRow, under: str, archive: z
             page = []
     if page:
         archive.writestr(f"{under}/log-{(events - 1) // _PAGE}", codec.pack(page))
+    if wrong := end.wrong(row):
+        raise Damaged("the store", wrong)
     folder, values = file_name_of(row.execution_id), list[Json]()
     if isinstance(runtime.blobs, Collectable):
         for name in sorted(runtime.blobs.names(folder)):
-            archive.writestr(f"{under}/values/{name}", runtime.blobs.content(folder, name))
+            data = runtime.blobs.content(folder, name)
+            if hashlib.sha256(data).hexdigest() != name:
+                raise Damaged("the store", f"a value of {row.execution_id} was altered: {name}")
+            archive.writestr(f"{under}/values/{name}", data)
             values.append(name)
     printed = 0
     with archive.open(f"{under}/output.jsonl", "w", force_zip64=True) as lines:
@@ -112,9 +133,9 @@ def _output_of(runtime: Runtime, execution_id: str) -> Iterator[OutputChunk]:
         after = rows[-1].position
 
 
-def read_bundle(runtime: Runtime, path: str) -> tuple[str, ...]:
-    """Put what a bundle has into a store; the ids of its executions, callers first. What is there already is left as it
-    is, so that one which was cut off goes on when it is read again. A plan becomes a version of its playbook only where
+def read_bundle(runtime: Runtime, path: str) -> RestoredBundle:
+    """Put what a bundle has into a store. What is there already is left as it is, so that one which was cut off goes on
+    when it is read again. A plan becomes a version of its playbook only where
     the store knows no version of it. Raises BadBundle, also where another execution has one of the ids, and
     StoreFailure.
     """
@@ -127,7 +148,7 @@ def read_bundle(runtime: Runtime, path: str) -> tuple[str, ...]:
         raise BadBundle(f"it is not what was written: {error}") from None
 
 
-def _read(runtime: Runtime, archive: zipfile.ZipFile) -> tuple[str, ...]:
+def _read(runtime: Runtime, archive: zipfile.ZipFile) -> RestoredBundle:
     manifest = json.loads(_member(archive, "bundle.json", _MOST_MANIFEST))
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise BadBundle("it is no bundle of executions")
@@ -138,16 +159,18 @@ def _read(runtime: Runtime, archive: zipfile.ZipFile) -> tuple[str, ...]:
     _check_family(rows)
     for row in rows:
         _read_plan(runtime, archive, row)
+    already = list[str]()
     # Those that were called first: nobody finds an execution whose children are not there yet.
     for (at, document), row in reversed([*zip(described, rows, strict=True)]):
         try:
             with runtime.store.own(row.execution_id):
-                _read_execution(runtime, archive, row, f"executions/{at}", document)
+                if _read_execution(runtime, archive, row, f"executions/{at}", document):
+                    already.append(row.execution_id)
         except Conflict:
             raise BadBundle(f"execution {row.execution_id} is there already, and is another one") from None
         except Owned:
             raise BadBundle(f"somebody is at work on execution {row.execution_id}: try again") from None
-    return tuple([row.execution_id for row in rows])
+    return RestoredBundle(tuple([row.execution_id for row in rows]), tuple(reversed(already)))
 
 
 def _read_plan(runtime: Runtime, archive: zipfile.ZipFile, row: ExecutionRow) -> None:
@@ -167,8 +190,10 @@ def _read_plan(runtime: Runtime, archive: zipfile.ZipFile, row: ExecutionRow) ->
 
 def _read_execution(
     runtime: Runtime, archive: zipfile.ZipFile, row: ExecutionRow, under: str, document: dict[str, Json]
-) -> None:
+) -> bool:
+    """Put an execution into a store; whether it was there already, to its end."""
     _check_log(archive, row, under, document)
+    was_there = _is_whole(runtime, row, document)
     remove_rest(runtime, row.execution_id)  # a purge that was cut off would take away what is restored
     # Values before the events that name them, as when they were made.
     for name in document["values"]:  # type: ignore[union-attr]
@@ -187,6 +212,17 @@ def _read_execution(
     with archive.open(f"{under}/output.jsonl") as lines:
         for chunks in _chunks(lines, row.execution_id):
             runtime.outputs.add_chunks(chunks)
+    return was_there
+
+
+def _is_whole(runtime: Runtime, row: ExecutionRow, document: dict[str, Json]) -> bool:
+    """Whether the log of an execution is there, with its last event."""
+    if runtime.store.execution(row.execution_id) is None:
+        return False
+    try:
+        return any(True for _ in runtime.store.read(row.execution_id, int(str(document["events"])) - 1))
+    except Conflict:  # it ends before
+        return False
 
 
 def _pages(archive: zipfile.ZipFile, under: str, document: dict[str, Json]) -> Iterator[list[tuple[str, bytes]]]:
@@ -204,15 +240,12 @@ def _pages(archive: zipfile.ZipFile, under: str, document: dict[str, Json]) -> I
 
 def _check_log(archive: zipfile.ZipFile, row: ExecutionRow, under: str, document: dict[str, Json]) -> None:
     """Raises ValueError where a log does not end as the manifest says, before anything of it is stored."""
-    status, last = "", ""
+    end = LogEnd()
     for page in _pages(archive, under, document):
         for _, body in page:
-            event = read_event(body)
-            last = event.event_type
-            if last == "workflow.finished":
-                status = str(event.data.get("status"))
-    if last != LAST or status != row.status:
-        raise ValueError(f"the log of {row.execution_id} does not say that it is {row.status}")
+            end.read(body)
+    if wrong := end.wrong(row):
+        raise ValueError(wrong)
 
 
 def _check_family(rows: Sequence[ExecutionRow]) -> None:
@@ -271,16 +304,50 @@ def _member(archive: zipfile.ZipFile, name: str, most: int = _MOST_MEMBER) -> by
     return data
 
 
+class LogEnd:
+    """The end of a log that is read event by event, and whether it is that of an execution."""
+
+    def __init__(self) -> None:
+        self._status = self._last = ""
+
+    def read(self, body: bytes) -> None:
+        """The next event."""
+        event = read_event(body)
+        self._last = event.event_type
+        if self._last == "workflow.finished":
+            self._status = str(event.data.get("status"))
+
+    def wrong(self, row: ExecutionRow) -> str:
+        """Why it is not the end of this execution; empty where it is."""
+        is_end = self._last == LAST and self._status == row.status
+        return "" if is_end else f"the log of {row.execution_id} does not say that it is {row.status}"
+
+
 class Archive:
-    """Writes families to bundles in a folder. Raises StoreFailure where it cannot."""
+    """Writes families to bundles in a folder. Raises StoreFailure where it cannot; Damaged, where it is the family that
+    could be restored by nobody.
+    """
 
     def __init__(self, runtime: Runtime, folder: str) -> None:
         self._runtime = runtime
         self._folder = folder
+        self._is_swept = False
 
     def __call__(self, rows: Sequence[ExecutionRow]) -> str:
-        """Write a family; the path of its bundle."""
+        """Write a family; the path of its bundle. The first one also removes what processes that were killed left."""
         try:
+            if not self._is_swept:
+                _sweep(self._folder)
+                self._is_swept = True
             return write_bundle(self._runtime, rows, self._folder)
         except (OSError, KeyError) as error:
             raise StoreFailure(f"{self._folder}: the bundle cannot be written [{error}]") from error
+
+
+def _sweep(folder: str) -> None:
+    """Remove unfinished bundles that nobody writes to any more. Raises OSError."""
+    with suppress(FileNotFoundError):
+        for entry in os.scandir(folder):
+            is_unfinished = f"{ENDING}." in entry.name and entry.name.endswith(".part")
+            if is_unfinished and time.time() - entry.stat().st_mtime > LEFT_AFTER:
+                os.unlink(entry.path)

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from noetl.app.pending_starts import pending_start
 from noetl.app.runtime import Runtime
 from noetl.app.upkeep import UpkeepPause
-from noetl.ports import STATUSES, Clock, ExecutionRow, Owned, Unpurgeable, Wanted
+from noetl.ports import STATUSES, Clock, Damaged, ExecutionRow, Owned, Unpurgeable, Wanted
 from noetl.ports.actors import Actor, acting
 from noetl.ports.audit import Audited
 from noetl.ports.purges import Removable
@@ -75,10 +75,11 @@ def no_root(row: ExecutionRow, verb: str = "purge") -> str:
 
 
 class KeptFamily(NamedTuple):
-    """A family that could not be purged, by its first execution, and why in words."""
+    """A family that could not be purged, by its first execution, and why in words; `is_damaged`: until it is mended."""
 
     execution_id: str
     why: str
+    is_damaged: bool = False
 
 
 class PurgeCount(NamedTuple):
@@ -113,7 +114,7 @@ def remove_rest(runtime: Runtime, execution_id: str, pause: UpkeepPause = _on) -
 
 class Purger:
     """Purges families of a store. `archive` gets each of them, the first execution before those that it called, before
-    anything of it is gone; what it raises stops the purge.
+    anything of it is gone. One that it finds damaged is kept; what it raises else stops the purge.
     """
 
     def __init__(
@@ -172,6 +173,10 @@ class Purger:
             except (Owned, Unpurgeable) as problem:
                 done = done._replace(kept=(*done.kept, KeptFamily(row.execution_id, str(problem))))
                 continue
+            except Damaged as problem:
+                why = f"{problem.what}, so no bundle of it could be restored; a purge without one takes it as it is"
+                done = done._replace(kept=(*done.kept, KeptFamily(row.execution_id, why, is_damaged=True)))
+                continue
             size = done.size + self._finished(pause).size
             done = done._replace(families=done.families + 1, executions=done.executions + len(rows), size=size)
         return done
@@ -206,15 +211,23 @@ class Retention:
         self.purger = purger
         self._rules = rules
         self._clock = clock
+        self._told = set[str]()
 
     def keep_up(self, pause: UpkeepPause) -> str:
-        """Purge, and say what is gone. Those that could not go are looked at the next time."""
+        """Purge, and say what is gone. Those that could not go are looked at the next time; what is damaged is said
+        once.
+        """
         if self._audit_age:
             self.purger.forget_deeds(self._clock.now() - self._audit_age)
         with acting(_BY_RULES):
             done = self.purger.purge(self.purger.expired(self._rules, self._clock.now()), pause)
-        if not done.families and not done.size:
-            return ""
-        return (
-            f"purged {done.executions:,} executions that are kept no longer ({done.size:,} bytes of values and output)"
-        )
+        said = [
+            f"kept {each.execution_id}: {each.why}"
+            for each in done.kept
+            if each.is_damaged and each.execution_id not in self._told
+        ]
+        self._told |= {each.execution_id for each in done.kept if each.is_damaged}
+        if done.families or done.size:
+            size = f"{done.size:,} bytes of values and output"
+            said.insert(0, f"purged {done.executions:,} executions that are kept no longer ({size})")
+        return "\n".join(said)

@@ -7,13 +7,17 @@ plans by their digests. Asked to, it replays each log against its plan. Nothing 
 import hashlib
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
+from noetl.app.collecting import AFTER
 from noetl.app.documents import verdict_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import UnreadableExecution
+from noetl.engine.identities import milliseconds_of
 from noetl.host.confined_files import file_name_of
-from noetl.ports import Collectable, ExecutionRow, StoreFailure, Wanted
+from noetl.ports import Collectable, ExecutionRow, Owned, StoreFailure, Wanted
 from noetl.ports.maintenance import Maintained
+from noetl.ports.purges import Removable
 from noetl_ir.codec import CodecError
 from noetl_ir.events import read_event
 from noetl_ir.plan_format import PlanError, digest_of
@@ -128,6 +132,30 @@ def _named(data: bytes, folder: str) -> set[str]:
     """The values of a folder that some bytes name."""
     mine = folder.encode()
     return {name.decode() for under, name in _KEY.findall(data) if under.endswith(mine)}
+
+
+class NeverBegan(NamedTuple):
+    """How many executions that never began had values, and how many bytes these had."""
+
+    executions: int = 0
+    size: int = 0
+
+
+def remove_never_begun(runtime: Runtime, now: int) -> NeverBegan:
+    """Remove the values of executions that never began, as those of a rerun whose process died before its log was on
+    disk. One whose id is not yet an hour old may begin still, and an id that tells no age is left alone. `now` is in
+    microseconds. Raises StoreFailure.
+    """
+    found = NeverBegan()
+    for name in leftovers(runtime):
+        drawn = milliseconds_of(name)
+        if drawn is None or now - drawn * 1_000 < AFTER or not isinstance(runtime.blobs, Removable):
+            continue
+        # A restore stores values before the log that names them, and owns the execution meanwhile.
+        with suppress(Owned), runtime.store.own(name):
+            if runtime.store.execution(name) is None:
+                found = NeverBegan(found.executions + 1, found.size + runtime.blobs.remove(name))
+    return found
 
 
 def leftovers(runtime: Runtime) -> tuple[str, ...]:

@@ -22,18 +22,21 @@ def restore(files: tuple[str, ...], url: str, as_json: bool) -> int:
     What is there already stays as it is. They are as old as they were: a server that keeps them no longer purges them
     again.
     """
-    found: list[str] = []
+    found, already = list[str](), list[str]()
     with opened_runtime(url) as runtime:
         for name in files:
             try:
                 with by_user("restore"):
-                    found += read_bundle(runtime, name)
+                    restored = read_bundle(runtime, name)
             except BadBundle as problem:
                 raise Problem(f"{Path(name)}: {problem}") from None
+            already += restored.already
+            found += [each for each in restored.executions if each not in restored.already]
     if as_json:
-        click.echo(json_text({"executions": [*found]}))
-    else:
-        click.echo(f"restored {amount(len(found), 'execution')}")
+        click.echo(json_text({"executions": [*found], "already": [*already]}))
+        return 0
+    there = f"; {amount(len(already), 'execution')} {'was' if len(already) == 1 else 'were'} there already"
+    click.echo(f"restored {amount(len(found), 'execution')}{there if already else ''}")
     return 0
 
 

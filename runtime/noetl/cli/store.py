@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 
 import click
 
 from noetl.app.adapters import secrets_path_of
-from noetl.app.store_check import StoreCheck, leftovers
+from noetl.app.clock import WallClock
+from noetl.app.store_check import StoreCheck, StoreFault, leftovers, remove_never_begun
 from noetl.cli.stores import existing_runtime, is_remote, json_option, path_of, runtime_to_change, store_option
 from noetl.cli.text import Problem, amount, escaped, json_text
 from noetl.ports import Store
@@ -61,17 +63,21 @@ def check(replays: bool, url: str, as_json: bool) -> int:
 @store_option
 @json_option
 def vacuum(url: str, as_json: bool) -> int:
-    """Give the room of what was purged back to the disk.
+    """Give the room of what was purged back to the disk, and that of values of executions that never began.
 
     Others may go on; they wait while SQLite writes its file anew.
     """
     _refuse_remote(url)
     with runtime_to_change(url) as runtime:
+        gone = remove_never_begun(runtime, WallClock().now())
         before, after = _maintenance(runtime.store).vacuum()
     if as_json:
-        click.echo(json_text({"before": before, "after": after}))
-    else:
-        click.echo(f"{before:,} bytes before, {after:,} after")
+        click.echo(json_text({"before": before, "after": after, "never_began": gone._asdict()}))
+        return 0
+    if gone.executions:
+        of = amount(gone.executions, "execution")
+        click.echo(f"removed values of {of} that never began, {amount(gone.size, 'byte')}")
+    click.echo(f"{before:,} bytes before, {after:,} after")
     return 0
 
 
@@ -88,38 +94,57 @@ def backup(folder: str, url: str, as_json: bool) -> int:
     _refuse_remote(url)
     if os.path.exists(folder):
         raise Problem(f"{folder}: there is something already")
-    path, name = path_of(url), os.path.basename(path_of(url))
+    name = os.path.basename(path_of(url))
+    # Under its name it is whole, or not there.
+    part = f"{folder.rstrip(os.sep)}.{os.getpid()}-{os.urandom(4).hex()}.part"
     try:
-        with runtime_to_change(url) as runtime:
-            os.makedirs(folder, mode=0o700)
-            # First the database: a value is on disk before an event that names it, so all that its logs name are there.
-            _maintenance(runtime.store).backup(os.path.join(folder, name))
-            for ending in _BESIDE:
-                if os.path.isdir(path + ending):
-                    shutil.copytree(path + ending, os.path.join(folder, name + ending))
-            for ending in _FILES:
-                with suppress(FileNotFoundError):
-                    shutil.copy2(
-                        secrets_path_of(url).removesuffix(".credentials") + ending, os.path.join(folder, name + ending)
-                    )
-        with existing_runtime(f"sqlite:///{folder}/{name}") as copy:
+        _copy(url, part, name)
+        with existing_runtime(f"sqlite:///{part}/{name}") as copy:
             looked = StoreCheck(copy)
             faults = [*looked.faults()]
+        known = _known_fault(url, faults) if faults else ""
+        os.rename(part, folder)
     except OSError as problem:
         raise Problem(f"{folder}: the copy cannot be written: {problem}") from None
-    except Problem:
-        with suppress(OSError):
-            os.rmdir(folder)  # where nothing was copied yet
-        raise
-    if faults:
-        # Whoever purges or collects meanwhile takes values away that the copy still names.
-        first = faults[0]
-        raise Problem(f"the copy is not whole, make it anew: {first.execution_id or 'database'}: {first.what}")
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    if known:
+        raise Problem(
+            f"{folder}: the copy is made, and as damaged as the store is: {known}; `noetl store check` tells all"
+        )
     if as_json:
         click.echo(json_text({"backup": os.path.join(folder, name), **looked.count._asdict()}))
     else:
         click.echo(f"{escaped(os.path.join(folder, name))}: {amount(looked.count.executions, 'execution')}, checked")
     return 0
+
+
+def _copy(url: str, folder: str, name: str) -> None:
+    """Copy a store to a folder that is made. Raises OSError, Problem."""
+    path, secrets = path_of(url), secrets_path_of(url).removesuffix(".credentials")
+    with runtime_to_change(url) as runtime:
+        os.makedirs(folder, mode=0o700)
+        # First the database: a value is on disk before an event that names it, so all that its logs name are there.
+        _maintenance(runtime.store).backup(os.path.join(folder, name))
+        for ending in _BESIDE:
+            if os.path.isdir(path + ending):
+                shutil.copytree(path + ending, os.path.join(folder, name + ending))
+        for ending in _FILES:
+            with suppress(FileNotFoundError):
+                shutil.copy2(secrets + ending, os.path.join(folder, name + ending))
+
+
+def _known_fault(url: str, faults: Sequence[StoreFault]) -> str:
+    """A fault of a store, in words, whose copy has faults. Raises Problem where the store has not all of them."""
+    with existing_runtime(url) as runtime:
+        known = {each.execution_id: each.what for each in StoreCheck(runtime).faults()}
+    # Whoever purges or collects meanwhile takes values away that the copy still names.
+    if new := [each for each in faults if each.execution_id not in known]:
+        what = f"{new[0].execution_id or 'database'}: {new[0].what}"
+        raise Problem(f"the copy was not whole and is removed, make it anew: {what}")
+    # A store that is damaged is copied before anybody mends it.
+    name = faults[0].execution_id
+    return f"{name or 'database'}: {known[name]}"
 
 
 def _refuse_remote(url: str) -> None:

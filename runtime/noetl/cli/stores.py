@@ -87,7 +87,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 def opened_runtime(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
     """The store at a URL, made if need be. What goes wrong with it is a Problem."""
     chosen = settings or Settings()
-    if url.startswith(_BUNDLE):
+    if is_bundle(url):
         raise Problem(f"{path_of(url)} is only looked at: `noetl restore` brings what is in it into a store")
     # Before anything else, so that there is no moment at which a tool could reach the files of the store.
     protect_files(url)
@@ -142,7 +142,7 @@ def runtime_to_change(url: str) -> Iterator[Runtime]:
 @contextmanager
 def unpacked(url: str) -> Iterator[str]:
     """The URL itself; that of a store which goes again, with what is in it, where it is that of a bundle."""
-    if not url.startswith(_BUNDLE):
+    if not is_bundle(url):
         yield url
         return
     from tempfile import TemporaryDirectory
@@ -180,6 +180,11 @@ def server_url(url: str) -> str:
 def is_remote(url: str) -> bool:
     """Whether a server keeps the store."""
     return url.startswith(("http://", "https://"))
+
+
+def is_bundle(url: str) -> bool:
+    """Whether it is a bundle that is only looked at."""
+    return url.startswith(_BUNDLE)
 
 
 def path_of(url: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import Snapshot
-from noetl.cli.stores import command_with, is_remote
+from noetl.cli.stores import command_with, is_bundle, is_remote, path_of
 from noetl.cli.text import escaped, json_text
 from noetl.engine.execution import Execution
 from noetl_ir.expr import Json
@@ -23,6 +23,11 @@ def ways_on(runtime: Runtime, look: Snapshot, url: str) -> Iterator[str]:
         return
     name = look.row.execution_id
     yield f"how it came to that: {escaped(command_with(url, 'events', name))}"
+    if is_bundle(url):
+        from shlex import join
+
+        yield f"to go on from there, bring it back into a store: {escaped(join(['noetl', 'restore', path_of(url)]))}"
+        return
     if execution.fault is not None:
         told = command_with(url, "resume", name, "--retry-fault")
         yield f"a mistake of the engine, not of the playbook; go on with: {escaped(told)}"

@@ -23,6 +23,11 @@ def execution_id_of(milliseconds: int, chance: int) -> str:
     return str(milliseconds << CHANCE_BITS | chance)
 
 
+def milliseconds_of(execution_id: str) -> int | None:
+    """When an id was drawn, in milliseconds since the epoch; None for one that was not drawn so."""
+    return int(execution_id) >> CHANCE_BITS if is_numeric(execution_id) else None
+
+
 def is_numeric(execution_id: str) -> bool:
     """Whether an id has the form that ids are made in now."""
     return execution_id.isascii() and execution_id.isdecimal() and len(execution_id) <= _MOST_DIGITS

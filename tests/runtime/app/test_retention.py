@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sqlite3
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +14,9 @@ import pytest
 from harness.processes import noetl
 from harness.running import HEAD
 from noetl.app.bundles import Archive, BadBundle, read_bundle
+from noetl.app.clock import WallClock
 from noetl.app.documents import replay_document, verdict_of
-from noetl.app.retention import ANY, Purger, RetentionRule, age_of, rule_of
+from noetl.app.retention import ANY, Purger, Retention, RetentionRule, age_of, rule_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.snapshots import result_of
 from noetl.ports import ExecutionRow, StoreFailure
@@ -243,7 +245,7 @@ def test_a_bundle_brings_all_back_as_it_was(ran: Path, tmp_path: Path) -> None:
         folder.mkdir(exist_ok=True)
         with opened(folder) as runtime:
             for _ in range(2):  # what is there stays
-                assert read_bundle(runtime, str(bundle))[0] == row.execution_id
+                assert read_bundle(runtime, str(bundle)).executions[0] == row.execution_id
             assert root_of(runtime) == row
             assert {name: [*runtime.store.read(name)] for name in logs} == logs
             check_whole(runtime, row)
@@ -284,6 +286,107 @@ def test_an_archive_that_cannot_be_written_purges_nothing(ran: Path, tmp_path: P
         with pytest.raises(StoreFailure, match="the bundle cannot be written"):
             Purger(runtime, Archive(runtime, str(tmp_path / "file"))).purge([row])
         check_whole(runtime, row)
+
+
+def damage(folder: Path, name: str) -> None:
+    """Change an event in the middle of a log by hand."""
+    with sqlite3.connect(folder / ".noetl" / "noetl.db") as database:
+        database.execute("DROP TRIGGER events_never_change")
+        number = f"(SELECT number FROM executions WHERE execution_id = '{name}')"
+        database.execute(f"UPDATE events SET body = x'00' WHERE key >> 32 = {number} AND key % 4294967296 = 5")
+    database.close()
+
+
+def test_a_damaged_execution_stays_with_its_reason_and_all_others_are_archived(ran: Path) -> None:
+    """It comes first: it is the newest."""
+    assert noetl(ran, "run", "t.yaml", "--quiet", "--path", ".").returncode == 0
+    names = [row["execution_id"] for row in json.loads(noetl(ran, "list", "--json").stdout) if not row["parent"]]
+    damage(ran, names[0])
+    done = noetl(ran, "purge", "--status", "completed", "--archive", "kept")
+    assert done.returncode == 1
+    assert f"kept {names[0]}: event 5 of '{names[0]}' is damaged or missing, so no bundle" in done.stderr
+    assert done.stdout.startswith("removed 2 executions")
+    assert [path.name for path in (ran / "kept").iterdir()] == [f"{names[1]}.noetl"]
+    # By its name, and without a bundle, it goes.
+    assert noetl(ran, "purge", names[0]).stdout.startswith("removed 2 executions")
+    assert noetl(ran, "list", "--json").stdout == "[]\n"
+    assert beside(ran) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("UPDATE executions SET status = 'failed'", "does not say that it is failed"),
+        ("", "was altered"),
+    ],
+)
+def test_what_nobody_could_restore_is_not_purged(ran: Path, statement: str, why: str) -> None:
+    with sqlite3.connect(ran / ".noetl" / "noetl.db") as database:
+        database.execute(statement)
+    database.close()
+    if not statement:
+        value = next(path for path in (ran / ".noetl" / "noetl.db.blobs").rglob("*") if len(path.name) == 64)
+        value.write_bytes(b"other")
+    with opened(ran) as runtime:
+        row = root_of(runtime)
+        done = Purger(runtime, Archive(runtime, str(ran / "kept"))).purge([row])
+        assert [(each.execution_id, each.is_damaged) for each in done.kept] == [(row.execution_id, True)]
+        assert why in done.kept[0].why
+        assert runtime.store.execution(row.execution_id) == row
+    assert [*(ran / "kept").iterdir()] == []
+
+
+def test_a_server_says_once_that_it_keeps_a_damaged_execution(ran: Path) -> None:
+    with opened(ran) as runtime:
+        row = root_of(runtime)
+    damage(ran, row.execution_id)
+    with opened(ran) as runtime:
+        purger = Purger(runtime, Archive(runtime, str(ran / "kept")))
+        retention = Retention(purger, [RetentionRule("*", ANY, 0)], WallClock())
+        said = [retention.keep_up(lambda: True) for _ in range(2)]
+    assert said[0].startswith(f"kept {row.execution_id}: event 5 of ") and said[1] == ""
+
+
+def test_restore_says_what_was_there_already(ran: Path) -> None:
+    """One whose restore was cut off is no such one."""
+    name = json.loads(noetl(ran, "status", "last", "--json").stdout)["execution_id"]
+    assert noetl(ran, "purge", name, "--archive", "kept").returncode == 0
+    bundle = f"kept/{name}.noetl"
+    assert noetl(ran, "restore", bundle).stdout == "restored 2 executions\n"
+    assert noetl(ran, "restore", bundle).stdout == "restored 0 executions; 2 executions were there already\n"
+    assert len(json.loads(noetl(ran, "restore", bundle, "--json").stdout)["already"]) == 2
+    with opened(ran) as runtime:
+        first = [(record.event_id, record.body) for record in runtime.store.read(name)][:3]
+        row = root_of(runtime)
+    assert noetl(ran, "purge", name).returncode == 0
+    with opened(ran) as runtime:
+        runtime.store.create(row)
+        runtime.store.append(name, 0, first, status=row.status, ended=row.ended)
+    assert noetl(ran, "restore", bundle).stdout == "restored 2 executions\n"
+
+
+def test_what_killed_archives_left_goes_with_the_next_one(ran: Path) -> None:
+    """Not what another process may be writing."""
+    kept = ran / "kept"
+    kept.mkdir()
+    for name in ("1.noetl.77-abcd.part", "2.noetl.78-abcd.part", "other.part"):
+        (kept / name).write_text("x")
+    for name in ("1.noetl.77-abcd.part", "other.part"):
+        os.utime(kept / name, (0, 0))
+    done = noetl(ran, "archive", "last", "--to", "kept")
+    left = {path.name for path in kept.iterdir()}
+    assert left == {Path(done.stdout.strip()).name, "2.noetl.78-abcd.part", "other.part"}
+
+
+def test_beside_a_bundle_the_way_on_is_its_restore(tmp_path: Path) -> None:
+    """Commands that go on from there refuse it."""
+    (tmp_path / "f.yaml").write_text(HEAD + "workflow: [{step: start, tool: {kind: fail, code: x.y, message: broken}}]\n")
+    assert noetl(tmp_path, "run", "f.yaml", "--quiet").returncode == 1
+    bundle = noetl(tmp_path, "archive", "last").stdout.strip()
+    said = noetl(tmp_path, "status", "last", "--store", f"bundle:///{bundle}")
+    shown = said.stdout + said.stderr
+    assert f"bring it back into a store: noetl restore {bundle}" in shown
+    assert "noetl rerun" not in shown and "noetl run" not in shown
 
 
 def _with(data: bytes, number: int, **changes: object) -> bytes:

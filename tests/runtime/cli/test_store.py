@@ -12,6 +12,7 @@ import pytest
 
 from harness.processes import noetl
 from harness.running import HEAD
+from noetl.engine.identities import execution_id_of
 
 # Values outside of the log, one of which names another: a list whose items are stored.
 PLAYBOOK = (
@@ -141,7 +142,7 @@ def test_a_purge_and_a_vacuum_give_room_back(ran: Path) -> None:
         database.execute("INSERT INTO filler VALUES (zeroblob(5000000))")
         database.execute("DROP TABLE filler")
     database.close()
-    before, after = json.loads(noetl(ran, "store", "vacuum", "--json").stdout).values()
+    before, after, _ = json.loads(noetl(ran, "store", "vacuum", "--json").stdout).values()
     assert before > 5_000_000 > after
     assert (ran / ".noetl" / "noetl.db").stat().st_size == after
     assert noetl(ran, "store", "check", "--replay").returncode == 0
@@ -180,3 +181,41 @@ def test_the_key_of_credentials_stays_where_it_is(ran: Path) -> None:
 def test_a_server_is_not_asked(ran: Path) -> None:
     done = noetl(ran, "store", "check", "--store", "sqlite:///nowhere.db")
     assert (done.returncode, "there is no store at nowhere.db" in done.stderr) == (1, True)
+
+
+def test_a_copy_that_cannot_be_made_leaves_nothing(ran: Path) -> None:
+    database = ran / ".noetl" / "noetl.db"
+    before = {path.name for path in ran.iterdir()}
+    database.write_bytes(database.read_bytes()[:5_000] + b"x" * 90_000)
+    done = noetl(ran, "store", "backup", "copy")
+    assert done.returncode == 1 and done.stderr.startswith("error: ")
+    assert {path.name for path in ran.iterdir()} == before
+
+
+def test_a_store_that_is_damaged_is_copied_as_it_is(ran: Path) -> None:
+    """Before anybody mends it."""
+    name = json.loads(noetl(ran, "list", "--json").stdout)[0]["execution_id"]
+    number = f"(SELECT number FROM executions WHERE execution_id = '{name}')"
+    changed(ran, f"UPDATE events SET body = x'00' WHERE key >> 32 = {number} AND key % 4294967296 = 5")
+    done = noetl(ran, "store", "backup", "copy")
+    assert done.returncode == 1
+    assert f"as damaged as the store is: {name}: " in done.stderr and ".part" not in done.stderr
+    assert (ran / "copy" / "noetl.db").exists()
+    assert not [path for path in ran.iterdir() if path.name.endswith(".part")]
+
+
+def test_a_vacuum_removes_values_of_what_never_began(ran: Path) -> None:
+    """As a rerun leaves them whose process died before its log was on disk. One that may begin still is left alone, and
+    so is what has no id of ours.
+    """
+    blobs = ran / ".noetl" / "noetl.db.blobs"
+    there = {path.name for path in blobs.iterdir()}
+    now = int(time.time() * 1_000)
+    old, young = execution_id_of(now - 3_700_000, 5), execution_id_of(now - 3_500_000, 5)
+    for name in (old, young, "nobody"):
+        (blobs / name).mkdir()
+        (blobs / name / ("a" * 64)).write_bytes(b"values")
+    found = json.loads(noetl(ran, "store", "vacuum", "--json").stdout)
+    assert found["never_began"] == {"executions": 1, "size": 6}
+    assert {path.name for path in blobs.iterdir()} == there | {young, "nobody"}
+    assert noetl(ran, "store", "vacuum").stdout.count("\n") == 1
