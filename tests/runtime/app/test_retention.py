@@ -380,7 +380,9 @@ def test_what_killed_archives_left_goes_with_the_next_one(ran: Path) -> None:
 
 def test_beside_a_bundle_the_way_on_is_its_restore(tmp_path: Path) -> None:
     """Commands that go on from there refuse it."""
-    (tmp_path / "f.yaml").write_text(HEAD + "workflow: [{step: start, tool: {kind: fail, code: x.y, message: broken}}]\n")
+    (tmp_path / "f.yaml").write_text(
+        HEAD + "workflow: [{step: start, tool: {kind: fail, code: x.y, message: broken}}]\n"
+    )
     assert noetl(tmp_path, "run", "f.yaml", "--quiet").returncode == 1
     bundle = noetl(tmp_path, "archive", "last").stdout.strip()
     said = noetl(tmp_path, "status", "last", "--store", f"bundle:///{bundle}")
