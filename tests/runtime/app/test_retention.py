@@ -298,7 +298,7 @@ def damage(folder: Path, name: str) -> None:
 
 
 def test_a_damaged_execution_stays_with_its_reason_and_all_others_are_archived(ran: Path) -> None:
-    """It comes first: it is the newest."""
+    """Also those that come behind it: the damaged one is the newest."""
     assert noetl(ran, "run", "t.yaml", "--quiet", "--path", ".").returncode == 0
     names = [row["execution_id"] for row in json.loads(noetl(ran, "list", "--json").stdout) if not row["parent"]]
     damage(ran, names[0])
