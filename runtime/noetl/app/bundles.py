@@ -9,16 +9,18 @@ granted: sizes are bounded, the log has no gaps, values have their checksums, an
 import hashlib
 import json
 import os
+import tempfile
 import time
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import IO
 
 from noetl.app.retention import OVER, remove_rest
 from noetl.app.runtime import Runtime
 from noetl.app.store_check import LAST
+from noetl.clients.object_storage import fetch, is_object, put
 from noetl.host.confined_files import file_name_of
 from noetl.host.engine_files import force_folder, make_folder
 from noetl.ports import Collectable, Conflict, Damaged, ExecutionRow, Owned, StoreFailure
@@ -324,8 +326,8 @@ class LogEnd:
 
 
 class Archive:
-    """Writes families to bundles in a folder. Raises StoreFailure where it cannot; Damaged, where it is the family that
-    could be restored by nobody.
+    """Writes families to bundles in a folder, or in object storage (`s3://BUCKET/…`). Raises StoreFailure where it
+    cannot; Damaged, where it is the family that could be restored by nobody.
     """
 
     def __init__(self, runtime: Runtime, folder: str) -> None:
@@ -334,14 +336,36 @@ class Archive:
         self._is_swept = False
 
     def __call__(self, rows: Sequence[ExecutionRow]) -> str:
-        """Write a family; the path of its bundle. The first one also removes what processes that were killed left."""
+        """Write a family; the path of its bundle, or its URL. The first one also removes what killed processes left."""
         try:
+            if is_object(self._folder):
+                return self._put(rows)
             if not self._is_swept:
                 _sweep(self._folder)
                 self._is_swept = True
             return write_bundle(self._runtime, rows, self._folder)
         except (OSError, KeyError) as error:
             raise StoreFailure(f"{self._folder}: the bundle cannot be written [{error}]") from error
+
+    def _put(self, rows: Sequence[ExecutionRow]) -> str:
+        """Write a family to object storage, by way of a file: a ZIP is written here and there."""
+        with tempfile.TemporaryDirectory(prefix="noetl-") as folder:
+            path = write_bundle(self._runtime, rows, folder)
+            url = f"{self._folder.rstrip('/')}/{os.path.basename(path)}"
+            put(url, path)
+        return url
+
+
+@contextmanager
+def fetched(place: str) -> Iterator[str]:
+    """The file of a bundle at a path or in object storage, which goes again. Raises StoreFailure."""
+    if not is_object(place):
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="noetl-") as folder:
+        path = os.path.join(folder, "fetched" + ENDING)
+        fetch(place, path)
+        yield path
 
 
 def _sweep(folder: str) -> None:

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from noetl.app.pending_starts import pending_start
 from noetl.app.runtime import Runtime
 from noetl.app.upkeep import UpkeepPause
-from noetl.ports import STATUSES, Clock, Damaged, ExecutionRow, Owned, Unpurgeable, Wanted
+from noetl.ports import STATUSES, Clock, Damaged, ExecutionRow, Owned, StoreFailure, Unpurgeable, Wanted
 from noetl.ports.actors import Actor, acting
 from noetl.ports.audit import Audited
 from noetl.ports.purges import Removable
@@ -212,15 +212,23 @@ class Retention:
         self._rules = rules
         self._clock = clock
         self._told = set[str]()
+        self._failure = ""
 
     def keep_up(self, pause: UpkeepPause) -> str:
         """Purge, and say what is gone. Those that could not go are looked at the next time; what is damaged is said
-        once.
+        once, and so is a failure that stays.
         """
         if self._audit_age:
             self.purger.forget_deeds(self._clock.now() - self._audit_age)
-        with acting(_BY_RULES):
-            done = self.purger.purge(self.purger.expired(self._rules, self._clock.now()), pause)
+        try:
+            with acting(_BY_RULES):
+                done = self.purger.purge(self.purger.expired(self._rules, self._clock.now()), pause)
+        except StoreFailure as problem:  # an archive that is away, say: it would be away every 10 minutes
+            text = f"nothing is purged: {problem}"
+            is_new = text != self._failure
+            self._failure = text
+            return text if is_new else ""
+        self._failure = ""
         said = [
             f"kept {each.execution_id}: {each.why}"
             for each in done.kept

@@ -12,7 +12,14 @@ from noetl.cli.text import escaped, json_text
 
 @click.command("archive", short_help="Write executions to bundles.")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.option("--to", "folder", default=".", show_default=True, metavar="FOLDER", help="Where, as ID.noetl.")
+@click.option(
+    "--to",
+    "folder",
+    default=".",
+    show_default=True,
+    metavar="FOLDER|URL",
+    help="Where, as ID.noetl: a folder, or s3://BUCKET/….",
+)
 @store_option
 @json_option
 def archive(ids: tuple[str, ...], folder: str, url: str, as_json: bool) -> int:

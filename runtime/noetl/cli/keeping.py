@@ -61,7 +61,7 @@ retain_option = click.option(
 )  # fmt: skip
 archive_option = click.option(
     # Eager: the rules are looked at together with it.
-    "--archive", metavar="FOLDER", callback=_remember, expose_value=False, is_eager=True,
+    "--archive", metavar="FOLDER|URL", callback=_remember, expose_value=False, is_eager=True,
     help="Keep what is purged in bundles there, ID.noetl.",
 )  # fmt: skip
 retain_audit_option = click.option(

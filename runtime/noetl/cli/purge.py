@@ -38,7 +38,7 @@ def _checked_age(_: click.Context, __: click.Parameter, text: str | None) -> str
 @click.option("--status", type=click.Choice(OVER), help="Those that ended so.")
 @click.option("--older-than", metavar="AGE", callback=_checked_age, help="Those over for so long: 30d, 36h, 90m.")
 @click.option("--playbook", metavar="PATTERN", help="Those of playbooks whose path fits: 'etl/*'.")
-@click.option("--archive", "folder", metavar="FOLDER", help="Keep each in a bundle there, ID.noetl.")
+@click.option("--archive", "folder", metavar="FOLDER|URL", help="Keep each in a bundle there, ID.noetl.")
 @click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
 @server_option
 @store_option

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 import click
 
-from noetl.app.bundles import BadBundle, read_bundle
+from noetl.app.bundles import BadBundle, fetched, read_bundle
 from noetl.cli.acting import by_user
 from noetl.cli.stores import json_option, opened_runtime, store_option
-from noetl.cli.text import Problem, amount, json_text
+from noetl.cli.text import Problem, amount, escaped, json_text
+from noetl.clients.object_storage import is_object
+
+
+def _bundles(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Files that are there, and URLs of objects. Raises UsageError."""
+    for name in names:
+        if not is_object(name) and not os.path.isfile(name):
+            raise click.UsageError(f"there is no file {escaped(name)}")
+    return names
 
 
 @click.command("restore", short_help="Bring executions back from bundles.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(exists=True, dir_okay=False))
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", callback=_bundles)
 @store_option
 @json_option
 def restore(files: tuple[str, ...], url: str, as_json: bool) -> int:
-    """Put the executions of bundles into the store, as they were: their ids, logs, times, values and output.
+    """Put the executions of bundles into the store, as they were: their ids, logs, times, values and output. A bundle
+    may be in object storage: s3://BUCKET/…/ID.noetl.
 
     What is there already stays as it is. They are as old as they were: a server that keeps them no longer purges them
     again.
@@ -26,10 +36,10 @@ def restore(files: tuple[str, ...], url: str, as_json: bool) -> int:
     with opened_runtime(url) as runtime:
         for name in files:
             try:
-                with by_user("restore"):
-                    restored = read_bundle(runtime, name)
+                with by_user("restore"), fetched(name) as path:
+                    restored = read_bundle(runtime, path)
             except BadBundle as problem:
-                raise Problem(f"{Path(name)}: {problem}") from None
+                raise Problem(f"{name}: {problem}") from None
             already += restored.already
             found += [each for each in restored.executions if each not in restored.already]
     if as_json:

@@ -25,6 +25,7 @@ LAST = "last"
 _LOOK_AT = 100
 _SCHEME = "sqlite:///"
 _BUNDLE = "bundle:///"
+_OBJECTS = "s3://"
 _DATABASES = ("postgresql://", "postgres://")
 _VARIABLE = "NOETL_STORE"
 SERVER_VARIABLE = "NOETL_SERVER"
@@ -42,7 +43,7 @@ def _checked(context: click.Context, parameter: click.Parameter, url: str) -> st
             return str(server)
         if context.get_parameter_source("server") is typed:
             raise click.UsageError("give either --store or --server")
-    if (url.startswith((_SCHEME, _BUNDLE)) and path_of(url)) or url.startswith(_DATABASES):
+    if (url.startswith((_SCHEME, _BUNDLE)) and path_of(url)) or url.startswith(_DATABASES) or is_bundle(url):
         return url
     at = url.rpartition("/")[2]
     example = f", as in {_SCHEME}{escaped(at)}," if "://" not in url and at else ""
@@ -147,13 +148,14 @@ def unpacked(url: str) -> Iterator[str]:
         return
     from tempfile import TemporaryDirectory
 
-    from noetl.app.bundles import BadBundle, read_bundle
+    from noetl.app.bundles import BadBundle, fetched, read_bundle
 
     with TemporaryDirectory(prefix="noetl-") as folder:
         there = f"{_SCHEME}{folder}/bundle.db"
         with opened_runtime(there) as runtime:
             try:
-                read_bundle(runtime, path_of(url))
+                with fetched(path_of(url)) as path:
+                    read_bundle(runtime, path)
             except (BadBundle, OSError) as problem:
                 raise Problem(f"{path_of(url)}: {problem}") from None
         yield there
@@ -184,7 +186,7 @@ def is_remote(url: str) -> bool:
 
 def is_bundle(url: str) -> bool:
     """Whether it is a bundle that is only looked at."""
-    return url.startswith(_BUNDLE)
+    return url.startswith(_BUNDLE) or (url.startswith(_OBJECTS) and url.endswith(".noetl"))
 
 
 def path_of(url: str) -> str:
