@@ -357,7 +357,7 @@ class Archive:
 
 
 @contextmanager
-def fetched(place: str) -> Iterator[str]:
+def fetched_bundle(place: str) -> Iterator[str]:
     """The file of a bundle at a path or in object storage, which goes again. Raises StoreFailure."""
     if not is_object(place):
         yield place

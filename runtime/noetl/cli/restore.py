@@ -6,7 +6,7 @@ import os
 
 import click
 
-from noetl.app.bundles import BadBundle, fetched, read_bundle
+from noetl.app.bundles import BadBundle, fetched_bundle, read_bundle
 from noetl.cli.acting import by_user
 from noetl.cli.stores import json_option, opened_runtime, store_option
 from noetl.cli.text import Problem, amount, escaped, json_text
@@ -36,7 +36,7 @@ def restore(files: tuple[str, ...], url: str, as_json: bool) -> int:
     with opened_runtime(url) as runtime:
         for name in files:
             try:
-                with by_user("restore"), fetched(name) as path:
+                with by_user("restore"), fetched_bundle(name) as path:
                     restored = read_bundle(runtime, path)
             except BadBundle as problem:
                 raise Problem(f"{name}: {problem}") from None

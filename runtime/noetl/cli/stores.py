@@ -148,13 +148,13 @@ def unpacked(url: str) -> Iterator[str]:
         return
     from tempfile import TemporaryDirectory
 
-    from noetl.app.bundles import BadBundle, fetched, read_bundle
+    from noetl.app.bundles import BadBundle, fetched_bundle, read_bundle
 
     with TemporaryDirectory(prefix="noetl-") as folder:
         there = f"{_SCHEME}{folder}/bundle.db"
         with opened_runtime(there) as runtime:
             try:
-                with fetched(path_of(url)) as path:
+                with fetched_bundle(path_of(url)) as path:
                     read_bundle(runtime, path)
             except (BadBundle, OSError) as problem:
                 raise Problem(f"{path_of(url)}: {problem}") from None

@@ -76,6 +76,6 @@ def _opened(folder: str, url: str) -> "Iterator[ObjectStore]":
 
 
 def _words(text: str) -> str:
-    """What the storage said, on one line; else the first line of what the library says."""
+    """Words of the storage, on one line; else the first line of what the library says."""
     found = _WORDS.search(text)
     return f"{found[2]} [{found[1]}]" if found else text.partition("\n")[0][:_LONGEST]
