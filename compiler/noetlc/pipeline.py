@@ -47,6 +47,7 @@ from noetlc.source.yaml_reader import Reading, read_yaml
 
 if TYPE_CHECKING:  # lint makes no plans, and starts sooner
     from noetl_ir.plan import Child, Plan
+    from noetlc.reading.kept_file import KeptFile
 
 _Seen: TypeAlias = dict[str, Member | str]
 """Path → the child there, checked, or the code that says what is in the way."""
@@ -133,16 +134,24 @@ def compile_source(
 
 
 def check_source(
-    name: str, data: bytes, catalogue: PlaybookCatalogue = NO_CATALOGUE, seen: _Seen | None = None
+    name: str,
+    data: bytes,
+    catalogue: PlaybookCatalogue = NO_CATALOGUE,
+    seen: _Seen | None = None,
+    kept: "KeptFile | None" = None,
 ) -> Compiled:
-    """Everything to say about a file, also by the rules on nets, without plans; `seen` keeps children between files."""
+    """Everything to say about a file, also by the rules on nets, without plans; `seen` keeps children between files,
+    and `kept` what was read of the file's last text.
+    """
     with uncollected():
-        return _Run(catalogue, QUIET, min(Severity), seen).documents(name, data, _Run.lint)
+        return _Run(catalogue, QUIET, min(Severity), seen, kept).documents(name, data, _Run.lint)
 
 
-def understood(source: Source, node: Node | None, observer: Observer = QUIET) -> Document:
+def understood(
+    source: Source, node: Node | None, observer: Observer = QUIET, kept: "KeptFile | None" = None
+) -> Document:
     """Read a document in whatever dialects it is written, lower it, and check what its names mean; no rule is asked."""
-    playbook, changes, r, was = read(source, node, observer)
+    playbook, changes, r, was = read(source, node, observer, kept)
     unknown: tuple[UndeclaredName, ...] = ()
     if playbook is not None:
         assert isinstance(node, Mapping)
@@ -187,15 +196,21 @@ class _Run:
     """One call: the catalogue, the observer, which rules are asked, and the children looked up so far."""
 
     def __init__(
-        self, catalogue: PlaybookCatalogue, observer: Observer, at_least: Severity, seen: _Seen | None = None
+        self,
+        catalogue: PlaybookCatalogue,
+        observer: Observer,
+        at_least: Severity,
+        seen: _Seen | None = None,
+        kept: "KeptFile | None" = None,
     ) -> None:
         self._catalogue = catalogue
         self._observer = observer
         self._at_least = at_least
         self._seen: _Seen = {} if seen is None else seen
+        self._kept = kept
 
     def documents(self, name: str, data: bytes, each: Callable[["_Run", Source, Node], Document]) -> Compiled:
-        reading = read_yaml(name, data)
+        reading = read_yaml(name, data) if self._kept is None else self._kept.read(name, data)
         nodes = [node for node in reading.documents if node is not None]
         documents = tuple([each(self, reading.source, node)._replace(node=node) for node in nodes])
         findings: Iterable[Diagnostic] = _findings(reading, documents)
@@ -212,7 +227,7 @@ class _Run:
         return _findings(reading, [look(run, reading.source, node) for node in reading.documents if node is not None])
 
     def check(self, source: Source, node: Node) -> Document:
-        document = understood(source, node, self._observer)
+        document = understood(source, node, self._observer, self._kept)
         if (playbook := document.playbook) is None:
             return document
         # Where a part could not be read, rules on what is missing would blame its author for what we do not see.

@@ -1,12 +1,10 @@
-"""Functions of expressions that are computed once for each expression. It pays, since equal texts share one expression
-object (`noetlc.expr.parser`), and rules, lowering and the emitter ask the same questions. Functions of whole playbooks
-are computed once for the last one: rule after rule asks about the same.
+"""Functions of parts of playbooks that are computed once for each part: for expressions, since equal texts share one
+object (`noetlc.expr.parser`), and for steps, tasks and values, about which rule after rule asks the same; an editor has
+most of them again after a key. Functions of whole playbooks are computed once for the last one.
 """
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
-
-from noetl_ir.expr import Expr
 
 _Result = TypeVar("_Result")
 _About = TypeVar("_About")
@@ -15,27 +13,27 @@ MANY = 10_000
 """How many answers are remembered before the memory starts anew."""
 
 
-class Once(Generic[_Result]):
-    """A function of expressions that remembers its answers.
+class Once(Generic[_About, _Result]):
+    """A function of something that never changes, which remembers its answers.
 
-    Results are found by the `id` of an expression, and kept with the expression itself: an object that is gone could
-    leave its `id` to another one.
+    Results are found by the `id` of what they are about, and kept with it: an object that is gone could leave its `id`
+    to another one.
     """
 
     __slots__ = ("_ask", "_results")
 
-    def __init__(self, ask: Callable[[Expr], _Result]) -> None:
+    def __init__(self, ask: Callable[[_About], _Result]) -> None:
         self._ask = ask
-        self._results: dict[int, tuple[Expr, _Result]] = {}
+        self._results: dict[int, tuple[_About, _Result]] = {}
 
-    def __call__(self, expr: Expr) -> _Result:
-        """The answer for an expression."""
-        found = self._results.get(id(expr))
+    def __call__(self, about: _About) -> _Result:
+        """The answer."""
+        found = self._results.get(id(about))
         if found is None:
-            # A server compiles for days; without a bound every expression that it ever saw would be kept.
+            # A server compiles for days; without a bound everything that it ever saw would be kept.
             if len(self._results) >= MANY:
                 self._results.clear()
-            found = self._results[id(expr)] = (expr, self._ask(expr))
+            found = self._results[id(about)] = (about, self._ask(about))
         return found[1]
 
 

@@ -3,6 +3,7 @@
 from noetl_ir.records import NamedTuple
 from noetl_ir.words import FAILING
 from noetlc.ast.graph import reached
+from noetlc.ast.once import Once
 from noetlc.ast.playbook import Rule, Step, Task
 from noetlc.ast.truth import ERROR_FACTS, NO_FACTS, truth_of
 from noetlc.ast.walk import limits_of, loops_of
@@ -20,8 +21,7 @@ class PipelineGraph(NamedTuple):
     ends_anywhere: bool
 
 
-def pipeline_of(step: Step) -> PipelineGraph:
-    """The graph of a step's pipeline; a jump to a task that does not exist leads nowhere."""
+def _pipeline_of(step: Step) -> PipelineGraph:
     positions: dict[str, int] = {}
     for position, task in enumerate(step.tasks):
         positions.setdefault(task.name, position)
@@ -31,6 +31,10 @@ def pipeline_of(step: Step) -> PipelineGraph:
         following.append(targets)
         ends.append(may_end)
     return PipelineGraph(tuple(following), tuple(ends), ends_from_outside(step))
+
+
+pipeline_of = Once(_pipeline_of)
+"""The graph of a step's pipeline; a jump to a task that does not exist leads nowhere."""
 
 
 def sources_in(step: Step) -> tuple[tuple[int, ...], ...]:
@@ -58,14 +62,17 @@ def has_unknown_jump(step: Step) -> bool:
     return any(rule.to is not None and rule.to not in names for task in step.tasks for rule in task.rules)
 
 
-def asked_rules(task: Task) -> tuple[Rule, ...]:
-    """The rules up to the first that always matches; none after it is ever asked."""
+def _asked_rules(task: Task) -> tuple[Rule, ...]:
     found: list[Rule] = []
     for rule in task.rules:
         found.append(rule)
         if truth_of(rule.when, NO_FACTS) is True:
             break
     return tuple(found)
+
+
+asked_rules = Once(_asked_rules)
+"""The rules of a task up to the first that always matches; none after it is ever asked."""
 
 
 def lets_errors_pass(task: Task) -> bool:

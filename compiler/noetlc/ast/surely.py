@@ -6,10 +6,12 @@ all facts and shrink to the greatest fixed point, without recursion.
 """
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from functools import partial
+from typing import Literal, TypeAlias
 
 from noetl_ir.words import FAILING
 from noetlc.ast.graph import StepGraph
+from noetlc.ast.once import Once
 from noetlc.ast.pipeline import asked_rules
 from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.truth import FAILED_FACTS, NO_FACTS, takes_part_on_failure, truth_of
@@ -53,7 +55,7 @@ def surely_before(playbook: Playbook, graph: StepGraph, added: Sequence[SureFact
     return found
 
 
-def surely_set(step: Step, what: str) -> SureFacts:
+def surely_set(step: Step, what: Literal["ctx", "iter"]) -> SureFacts:
     """The keys of `ctx` or `iter` that a run of a step surely sets when it succeeds."""
     return sure_after(step, set_before(step, what))
 
@@ -64,14 +66,18 @@ def sure_after(step: Step, before: Sequence[SureFacts | None]) -> SureFacts:
     return NOTHING if step.loop is not None or not step.tasks else before[-1] or NOTHING
 
 
-def set_before(step: Step, what: str) -> list[SureFacts | None]:
+def set_before(step: Step, what: Literal["ctx", "iter"]) -> tuple[SureFacts | None, ...]:
     """The keys of `ctx` or `iter` that are surely set in a run before each task, and at its good end (last).
 
     None where the run does not come. What a retry sets counts for nothing; what stands in sugar (`while`, `choose`)
     counts as set: how often its body runs is decided by data.
     """
+    return _SET_BEFORE[what](step)
+
+
+def _set_before(what: str, step: Step) -> tuple[SureFacts | None, ...]:
     if any(task.generated and task.rules for task in step.tasks):
-        return [frozenset(key for task in step.tasks for key in _keys(task, what))] * (len(step.tasks) + 1)
+        return (frozenset(key for task in step.tasks for key in _keys(task, what)),) * (len(step.tasks) + 1)
     # Backwards, so that of two tasks of one name the first counts, as for a jump.
     positions = {task.name: at for at, task in reversed(list(enumerate(step.tasks)))}
     found: list[SureFacts | None] = [None] * (len(step.tasks) + 1)
@@ -89,7 +95,10 @@ def set_before(step: Step, what: str) -> list[SureFacts | None]:
                 found[target] = after
                 if target < len(step.tasks):
                     waiting.append(target)
-    return found
+    return tuple(found)
+
+
+_SET_BEFORE = {what: Once(partial(_set_before, what)) for what in ("ctx", "iter")}
 
 
 def _out(step: Step, graph: StepGraph, before: SureFacts, added: SureFacts) -> dict[int, SureFacts]:

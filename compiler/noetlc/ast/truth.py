@@ -38,7 +38,7 @@ class Facts:
     __slots__ = ("verdict",)
 
     def __init__(self, known: KnownTexts) -> None:
-        self.verdict: Once[bool | None] = Once(lambda expr: truth(expr, known))
+        self.verdict: Once[Expr, bool | None] = Once(lambda expr: truth(expr, known))
 
 
 NO_FACTS = Facts({})

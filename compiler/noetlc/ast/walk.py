@@ -5,17 +5,20 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.span import Span
-from noetlc.ast.once import OnceForLast
+from noetlc.ast.once import Once, OnceForLast
 from noetlc.ast.playbook import Executor, Guard, Loop, Playbook, Rule, Step, StepSpec, Task, TaskDefaults, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
 
-def expressions_in(value: Value) -> list[tuple[Expr, Scalar | None]]:
-    """Every expression of a value with the scalar it stands in; None for a generated value."""
+def _expressions_in(value: Value) -> tuple[tuple[Expr, Scalar | None], ...]:
     found: list[tuple[Expr, Scalar | None]] = []
     _gather(value.template, value.node, found)
-    return found
+    return tuple(found)
+
+
+expressions_in = Once(_expressions_in)
+"""Every expression of a value with the scalar it stands in; None for a generated value."""
 
 
 def _gather(template: Template, node: Node | None, found: list[tuple[Expr, Scalar | None]]) -> None:
@@ -92,8 +95,7 @@ def tasks_in(playbook: Playbook) -> tuple[Task, ...]:
     return (*(task for step in playbook.steps for task in step.tasks), *(task for _, task in playbook.workbook))
 
 
-def task_values(task: Task) -> list[Value]:
-    """The templates that the worker renders before a task runs."""
+def _task_values(task: Task) -> tuple[Value, ...]:
     found = [value for _, value in task.fields]
     if task.args is not None:
         found.append(task.args)
@@ -101,7 +103,11 @@ def task_values(task: Task) -> list[Value]:
         found += [value for _, value in task.knobs]
     if task.timeout is not None:
         found.append(task.timeout)
-    return found
+    return tuple(found)
+
+
+task_values = Once(_task_values)
+"""The templates that the worker renders before a task runs."""
 
 
 def failure_mode_of(loop: Loop | None) -> str:
@@ -124,11 +130,6 @@ def limits_of(spec: StepSpec) -> list[Value]:
     return [value for value in (spec.lifecycle_timeout, timers) if value is not None]
 
 
-def rule_values(task: Task) -> list[Value]:
-    """The templates that the worker renders after a task, guards aside."""
-    return values_of_rules(task.rules)
-
-
 def values_of_rules(rules: Iterable[Rule]) -> list[Value]:
     """Every value of some rules, guards aside."""
     found: list[Value] = []
@@ -137,6 +138,10 @@ def values_of_rules(rules: Iterable[Rule]) -> list[Value]:
         found += [value for _, value in rule.set_iter]
         found += [value for _, value in rule.set_ctx]
     return found
+
+
+rule_values: Once[Task, tuple[Value, ...]] = Once(lambda task: tuple(values_of_rules(task.rules)))
+"""The templates that the worker renders after a task, guards aside."""
 
 
 def rule_guards(task: Task) -> list[Guard]:
@@ -193,8 +198,7 @@ def default_values(defaults: TaskDefaults) -> list[Value]:
     return found if defaults.timeout is None else [*found, defaults.timeout]
 
 
-def step_values(step: Step) -> list[Value]:
-    """Every value of a step, guards aside."""
+def _step_values(step: Step) -> tuple[Value, ...]:
     spec = step.spec
     found = [value for _, value in spec.knobs]
     found += [] if spec.timeout is None else [spec.timeout]
@@ -209,7 +213,11 @@ def step_values(step: Step) -> list[Value]:
         found += rule_values(task)
     for arc in step.router.arcs if step.router is not None else ():
         found += [value for value in (arc.args, arc.delay) if value is not None]
-    return found
+    return tuple(found)
+
+
+step_values = Once(_step_values)
+"""Every value of a step, guards aside."""
 
 
 def all_guards(playbook: Playbook) -> Iterator[Guard]:
@@ -252,8 +260,7 @@ _Asked: TypeAlias = tuple[Expr, Scalar | None, str]
 """An expression, its scalar, and when it is asked: `before` the tasks, by a `task` or `arc`."""
 
 
-def step_expressions(step: Step) -> list[_Asked]:
-    """Every expression of a step."""
+def _step_expressions(step: Step) -> tuple[_Asked, ...]:
     spec = step.spec
     found = _early(step)
     if spec.timeout is not None or spec.knobs:
@@ -267,7 +274,11 @@ def step_expressions(step: Step) -> list[_Asked]:
         if arc.when is not None:
             found.append((arc.when.expr, arc.when.node, "arc"))
         found += _at((arc.args, arc.delay), "arc")
-    return found
+    return tuple(found)
+
+
+step_expressions = Once(_step_expressions)
+"""Every expression of a step."""
 
 
 def _early(step: Step) -> list[_Asked]:

@@ -17,6 +17,7 @@ from noetlc.source.nodes import Scalar
 if TYPE_CHECKING:  # most files have no such comments, and call nothing
     from noetlc.cli.catalogue import Folders
     from noetlc.diag.ignores import Ignore
+    from noetlc.reading.kept_file import KeptFile
 
 
 def found_in(name: str, data: bytes, catalogue: "Folders | None" = None) -> CachedFile:
@@ -25,14 +26,20 @@ def found_in(name: str, data: bytes, catalogue: "Folders | None" = None) -> Cach
 
 
 def looked_into(
-    name: str, data: bytes, catalogue: "Folders | None" = None, *, migrating: bool = True
+    name: str,
+    data: bytes,
+    catalogue: "Folders | None" = None,
+    *,
+    migrating: bool = True,
+    kept: "KeptFile | None" = None,
 ) -> tuple[CachedFile, Compiled | None]:
     """The findings of a file as `found_in` has them, and the file as it was understood, None where `noetlc` failed.
 
-    Without `migrating` the notes on older forms have no fix: to migrate a file takes longer than to check it.
+    Without `migrating` the notes on older forms have no fix: to migrate a file takes longer than to check it. `kept` is
+    what was read of the file's last text; a migration goes by its own reading.
     """
     try:
-        compiled = _alone(check_source(name, data)) if catalogue is None else _in_catalogue(name, data, catalogue)
+        compiled = _in_catalogue(name, data, catalogue, None if migrating else kept)
         return _kept(name, data, compiled, catalogue, migrating=migrating), compiled
     except Exception as error:  # the other files go on
         return CachedFile((Reported(name, slug_of(INTERNAL), "", bug_of(error).diagnostic("the compiler")),), 0), None
@@ -57,9 +64,11 @@ def _kept(name: str, data: bytes, compiled: Compiled, catalogue: "Folders | None
     return CachedFile(tuple(rows), ignored, tuple((path, catalogue.state_of(path)) for path in called if catalogue))
 
 
-def _in_catalogue(name: str, data: bytes, catalogue: "Folders") -> Compiled:
-    """The file checked with its children."""
-    compiled = check_source(name, data, catalogue, catalogue.seen)
+def _in_catalogue(name: str, data: bytes, catalogue: "Folders | None", kept: "KeptFile | None") -> Compiled:
+    """The file checked with its children, where there are folders in which these can be looked up."""
+    if catalogue is None:
+        return _alone(check_source(name, data, kept=kept))
+    compiled = check_source(name, data, catalogue, catalogue.seen, kept)
     return compiled if catalogue.is_whole else _alone(compiled)
 
 

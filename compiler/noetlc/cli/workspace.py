@@ -21,6 +21,7 @@ from noetlc.cli.settings import Configuration, Configurations
 from noetlc.diag.findings import Reported
 from noetlc.diag.selection import Selection
 from noetlc.lsp.project import Looked
+from noetlc.reading.kept_file import KeptFile
 from noetlc.source.decoding import bytes_of, decode
 
 
@@ -30,6 +31,7 @@ class Workspace:
     def __init__(self, folders: Sequence[str]) -> None:
         self._folders = folders
         self._open: dict[str, str] = {}
+        self._kept: dict[str, KeptFile] = {}
         self._disk: dict[str, bytes] | None = None
         self._suites: dict[str, str] | None = None
         self._configurations = Configurations()
@@ -45,6 +47,7 @@ class Workspace:
     def let_go(self, name: str) -> None:
         """Forget the text that an editor held."""
         self._open.pop(name, None)
+        self._kept.pop(name, None)
         self.look_again()
 
     def look_again(self) -> None:
@@ -98,10 +101,13 @@ class Workspace:
         # Editors serve all YAML by one server, and most of it is something else.
         if not begins_a_playbook(bytes_of(text)):
             return Looked(())
-        kept, compiled = looked_into(shown_name(name), bytes_of(text), self._children(), migrating=migrating)
+        kept = self._kept.setdefault(name, KeptFile())
+        found, compiled = looked_into(
+            shown_name(name), bytes_of(text), self._children(), migrating=migrating, kept=kept
+        )
         takes, entries = self._reported(name)
-        new, _ = unknown([one for one in kept.findings if takes.takes(one.diagnostic.code)], entries)
-        return Looked(tuple(new), kept.children, compiled)
+        new, _ = unknown([one for one in found.findings if takes.takes(one.diagnostic.code)], entries)
+        return Looked(tuple(new), found.children, compiled)
 
     def mended(self, name: str, text: str) -> str:
         """The text after the fixes that `noetlc lint --fix` applies."""

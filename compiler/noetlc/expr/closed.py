@@ -38,7 +38,7 @@ def _words_compared(expr: Expr) -> Iterator[tuple[FactPath, Const]]:
                     yield from ((path, item) for path in paths)
 
 
-words_compared = Once(lambda expr: tuple(_words_compared(expr)))
+words_compared: Once[Expr, tuple[tuple[FactPath, Const], ...]] = Once(lambda expr: tuple(_words_compared(expr)))
 """Every text that a path of an expression is compared with, by `==`, `!=` or `in`: the path, and the text."""
 
 

@@ -49,7 +49,7 @@ def _accesses(expr: Expr) -> Iterator[Access]:
         waiting.extend(reversed(children(here)))
 
 
-accesses = Once(lambda expr: tuple(_accesses(expr)))
+accesses: Once[Expr, tuple[Access, ...]] = Once(lambda expr: tuple(_accesses(expr)))
 """Every use of a name in an expression, in the order of the text."""
 
 

@@ -36,7 +36,7 @@ def _called(expr: Expr) -> Iterator[Expr]:
             yield from part.args
 
 
-_of_calls = Once(lambda expr: tuple(_called(expr)))
+_of_calls: Once[Expr, tuple[Expr, ...]] = Once(lambda expr: tuple(_called(expr)))
 
 
 def _of_task(task: Task) -> Iterator[Expr]:

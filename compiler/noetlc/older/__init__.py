@@ -20,7 +20,7 @@ from noetlc.older.hints import hints_of
 from noetlc.older.passes import AUTHORING, LOWERING, BrokenPass, Lowering, PassObserver, is_asked_whole, lowered
 from noetlc.reading.document import read_document
 from noetlc.reading.drafts import StepDraft
-from noetlc.reading.reader import Forms, Legacy, Reader, Tables
+from noetlc.reading.reader import Forms, KeptSteps, Legacy, Reader, Tables
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 from noetlc.source.text import Source
 
@@ -48,13 +48,14 @@ class Canonical(NamedTuple):
     was: Playbook | None
 
 
-def read(source: Source, node: Node | None, observer: PassObserver) -> Canonical:
-    """Read a document in whatever dialects it is written, and lower it to canonical form. Never raises.
+def read(source: Source, node: Node | None, observer: PassObserver, kept: KeptSteps | None = None) -> Canonical:
+    """Read a document in whatever dialects it is written, and lower it to canonical form. Never raises. Steps that are
+    `kept` are not read again.
 
     With an error among the findings of the reader the playbook holds what could be understood.
     """
     observer.stage_begun(READ)
-    r = reader_of(source)
+    r = reader_of(source, kept)
     was = playbook = playbook_as_written(r, node)
     observer.stage_ended(READ, playbook)
     changes = list(r.changes)
@@ -63,9 +64,9 @@ def read(source: Source, node: Node | None, observer: PassObserver) -> Canonical
     return Canonical(playbook, tuple(changes), r, was)
 
 
-def reader_of(source: Source) -> Reader:
+def reader_of(source: Source, kept: KeptSteps | None = None) -> Reader:
     """A reader of a file for all dialects at once."""
-    return Reader(source, *combined(), _FORMS, canonical())
+    return Reader(source, *combined(), _FORMS, canonical(), kept)
 
 
 def playbook_as_written(r: Reader, node: Node | None) -> Playbook | None:

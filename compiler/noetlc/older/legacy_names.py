@@ -134,7 +134,7 @@ def _is_old(expr: Expr) -> bool:
             return False
 
 
-has_old_names = Once(lambda expr: any(_is_old(part) for part in walk(expr)))
+has_old_names: Once[Expr, bool] = Once(lambda expr: any(_is_old(part) for part in walk(expr)))
 """Whether an expression has any word that older dialects use."""
 
 

@@ -218,7 +218,7 @@ def _workflow(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
     if not listed.items:
         missing(r, "a step in `workflow`", key.span, help="write `- {step: start, tool: {kind: …}}` below it")
     for item in listed.items:
-        step = read_step(r, item)
+        step = read_step(r, item) if r.kept is None else r.kept.step(r, item)
         if step is not None:
             draft.steps.append(step)
 

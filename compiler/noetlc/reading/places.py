@@ -188,7 +188,9 @@ _INSTEAD = {
 _Verdict: TypeAlias = tuple[tuple[NameProblem, ...], tuple[Access, ...]]
 _FINE: _Verdict = ((), ())
 
-_has_bare_names = Once(lambda expr: any(type(part) is Name and part.name not in RESERVED for part in walk(expr)))
+_has_bare_names: Once[Expr, bool] = Once(
+    lambda expr: any(type(part) is Name and part.name not in RESERVED for part in walk(expr))
+)
 
 
 class _Checks:

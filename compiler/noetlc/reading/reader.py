@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable
 from collections.abc import Mapping as MappingOf
 from types import MappingProxyType
-from typing import Never, TypeAlias, TypeVar
+from typing import Never, Protocol, TypeAlias, TypeVar
 
 from noetl_ir.nearest import nearest
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Task
+from noetlc.ast.playbook import Step, Task
 from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change, ChangeClass
 from noetlc.diag.codes import finding
@@ -153,23 +153,37 @@ SCOPE_NAMES = {
 """How messages call a scope."""
 
 
+class KeptSteps(Protocol):
+    """Steps that were read before."""
+
+    def step(self, r: "Reader", node: Node) -> Step | None: ...
+
+
 class Reader:
     """The state that all construct readers share: tables of keys, findings, and changes (older spellings).
 
     `tables` are the keys that are read, `canonical` those that help texts propose. `legacy_seen` says that an older
     construct was met. `body` is the prefix for the names of unnamed tasks at the present place. `meant` records for
     plain scalars that YAML 1.1 and 1.2 read differently, such as `yes`, what they are here: a `name` or a `boolean`.
-    `names_in_scope` tells which names the document gives to a step of it, for older forms that depend on that.
+    `names_in_scope` tells which names the document gives to a step of it, for older forms that depend on that. `kept`
+    reads the steps where an older text of the file was read before.
     """
 
     def __init__(
-        self, source: Source, tables: Tables, legacy: Legacy, forms: Forms = NO_FORMS, canonical: Tables | None = None
+        self,
+        source: Source,
+        tables: Tables,
+        legacy: Legacy,
+        forms: Forms = NO_FORMS,
+        canonical: Tables | None = None,
+        kept: KeptSteps | None = None,
     ) -> None:
         self.source = source
         self.tables = tables
         self.canonical = canonical or tables
         self.legacy = legacy
         self.forms = forms
+        self.kept = kept
         self.findings: list[Diagnostic] = []
         self.changes: list[Change] = []
         self.legacy_seen = False

@@ -65,7 +65,7 @@ def _judged(guard: Guard, truth: bool | None) -> Iterator[Diagnostic]:
         yield RULE.finding("this guard is always true", guard.span, help="leave it out, or ask what can be otherwise")
 
 
-def _only_truth(moments: str) -> Once[bool | None]:
+def _only_truth(moments: str) -> Once[Expr, bool | None]:
     """The truth of a guard that has but one at some moments; worked out once for all playbooks."""
 
     def ask(expr: Expr) -> bool | None:

@@ -17,6 +17,7 @@ When to ignore
 
 from collections.abc import Iterator
 
+from noetl_ir.expr import Expr
 from noetlc.ast.once import Once
 from noetlc.ast.playbook import Arc, Step
 from noetlc.ast.reducers import keys_in
@@ -67,12 +68,12 @@ def _asks_for_route(arc: Arc) -> bool:
     return arc.when is not None and _route_read(arc.when.expr)
 
 
-_keys_read = Once(
+_keys_read: Once[Expr, frozenset[str]] = Once(
     lambda expr: frozenset(
         str(access.keys[0]) for access in accesses(expr) if access.root.name == "ctx" and access.keys
     )
 )
-_route_read = Once(
+_route_read: Once[Expr, bool] = Once(
     lambda expr: any(access.root.name == "iter" and access.keys[:1] == (_ROUTE,) for access in accesses(expr))
 )
 

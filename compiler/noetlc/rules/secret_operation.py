@@ -74,7 +74,9 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                     )
 
 
-_reads_keychain = Once(lambda expr: any(type(part) is Name and part.name == "keychain" for part in walk(expr)))
+_reads_keychain: Once[Expr, bool] = Once(
+    lambda expr: any(type(part) is Name and part.name == "keychain" for part in walk(expr))
+)
 
 _HELP = (
     "join it with texts (`~`), compare it, or give it to `length`, `urlencode`, `b64encode` or `tojson`; have a tool "

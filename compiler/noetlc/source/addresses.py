@@ -6,6 +6,7 @@ names it and its value, else by its number. In a file of several documents the f
 
 from bisect import bisect_right
 from collections.abc import Sequence as Items
+from itertools import pairwise
 
 from noetl_ir.span import Span
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
@@ -14,7 +15,6 @@ _NAMING = ("step", "name", "key", "id")
 """The keys that name an item of a list, the first that is there."""
 
 _Place = tuple[int, int]
-_Part = tuple[_Place, _Place, str, Node]
 
 
 class Addresses:
@@ -26,9 +26,9 @@ class Addresses:
 
     def address_of(self, span: Span) -> str:
         """The address of what is written where a span begins, or before it in its line; "" outside of all documents."""
-        place = (span.line, span.column)
+        place = (span.line - 1, span.column - 1)
         # A finding may stand between two documents, as one about a `---` does: it belongs to the document before.
-        number = bisect_right([_ends(root)[0] for root in self._documents], place) - 1
+        number = bisect_right([_begin(root) for root in self._documents], place) - 1
         if number < 0:
             return ""
         names = self._inside(self._documents[number], place)
@@ -49,23 +49,37 @@ class Addresses:
         # Each node is sorted once: a baseline of a thousand findings asks for places in the same lists again and
         # again.
         if id(node) not in self._parts:
-            # What a merge key brought in stands first in `entries` and elsewhere in the file, so the order of the
-            # file is made here.
-            parts = sorted(_parts(node), key=lambda part: part[:2])
-            self._parts[id(node)] = [part[0] for part in parts], parts
+            self._parts[id(node)] = _parts(node)
         begins, parts = self._parts[id(node)]
         at = bisect_right(begins, place) - 1
-        # A place behind an entry in its last line, as a comma or a comment, still counts as the entry's own.
-        if at < 0 or (place > parts[at][1] and place[0] != parts[at][1][0]):
+        if at < 0:
             return None
-        return parts[at][2:]
+        key, part = parts[at]
+        # A place behind an entry in its last line, as a comma or a comment, still counts as the entry's own.
+        end = _end(key, part)
+        if place > end and place[0] != end[0]:
+            return None
+        return (key.text if isinstance(key, Scalar) else _called(part, key)), part
 
 
-def _parts(node: Mapping | Sequence) -> list[_Part]:
-    """The parts of a node: where each begins and ends, its name, and the node to go on in."""
+_Part = tuple[Scalar | int, Node]
+"""A part of a node: the key of an entry or the number of an item, and the node to go on in."""
+
+
+def _parts(node: Mapping | Sequence) -> tuple[list[_Place], list[_Part]]:
+    """Where each part of a node begins, and the parts, both in the order of the file."""
+    parts: list[_Part]
     if isinstance(node, Mapping):
-        return [(_ends(key)[0], _end(key, value), key.text, value) for key, value in node.entries]
-    return [(*_ends(item), _called(item, number), item) for number, item in enumerate(node.items)]
+        parts = [*node.entries]
+        begins = [_begin(key) for key, _ in node.entries]
+    else:
+        parts = [*enumerate(node.items)]
+        begins = [_begin(item) for item in node.items]
+    # What a merge key brought in stands first in `entries` and elsewhere in the file.
+    if any(before > begin for before, begin in pairwise(begins)):
+        order = sorted(range(len(parts)), key=begins.__getitem__)
+        parts, begins = [parts[at] for at in order], [begins[at] for at in order]
+    return begins, parts
 
 
 def _called(item: Node, number: int) -> str:
@@ -77,12 +91,11 @@ def _called(item: Node, number: int) -> str:
     return str(number)
 
 
-def _end(key: Scalar, value: Node) -> _Place:
-    """Where an entry ends; one whose value is an alias, and stands elsewhere, ends with its key."""
-    begin, end = _ends(value)
-    return end if begin >= _ends(key)[0] else _ends(key)[1]
+def _end(key: Scalar | int, value: Node) -> _Place:
+    """Where a part ends; an entry whose value is an alias, and stands elsewhere, ends with its key."""
+    end = (key if isinstance(key, Scalar) and _begin(value) < _begin(key) else value).end
+    return end.line, end.column
 
 
-def _ends(node: Node) -> tuple[_Place, _Place]:
-    span = node.span
-    return (span.line, span.column), (span.end_line, span.end_column)
+def _begin(node: Node) -> _Place:
+    return node.start.line, node.start.column

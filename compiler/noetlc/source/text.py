@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from itertools import accumulate, count
+from operator import add
 from typing import TYPE_CHECKING
 
 from noetl_ir.patterns import LatePattern
@@ -81,7 +83,7 @@ class Source:
         found = self._places(scalar)
         if found is None:
             return scalar.span
-        offset, _ = scalar.source
+        offset = self.offset_of(*scalar.span[:2])
         first, last = found.place(start, max(start, end))
         return self.span_of(offset + first, offset + last)
 
@@ -91,8 +93,10 @@ class Source:
             # Needed for findings within a scalar only, which most files have none of.
             from noetlc.source.inside import inside
 
-            offset, stop = scalar.source
-            self._inside = scalar, inside(self.text[offset:stop], scalar.style, scalar.text)
+            # By lines, and not by the offsets of its marks, which the text may have moved since (`rereading`).
+            line, column, end_line, end_column = scalar.span
+            written = self.text[self.offset_of(line, column) : self.offset_of(end_line, end_column)]
+            self._inside = scalar, inside(written, scalar.style, scalar.text)
         return self._inside[1]
 
     def _place(self, offset: int) -> tuple[int, int]:
@@ -105,5 +109,9 @@ class Source:
 
     def _line_starts(self) -> list[int]:
         if self._starts is None:
-            self._starts = [0, *(match.end() for match in _BREAK.finditer(self.text))]
+            if "\r" in self.text:
+                self._starts = [0, *(match.end() for match in _BREAK.finditer(self.text))]
+            else:  # a third of the time
+                lengths = accumulate(map(len, self.text.split("\n")[:-1]))
+                self._starts = [0, *map(add, lengths, count(1))]
         return self._starts

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from editor import Editor
+from harness.editing import edited
 from harness.samples import first
 from noetlc.cli.files import begins_a_playbook
 from noetlc.cli.inspection import found_in
@@ -19,10 +20,6 @@ from noetlc.pipeline import check_source
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 PLAYBOOKS = sorted(path.stem for path in EXAMPLES.glob("*.yaml") if "." not in path.stem)
-SPLICES = (
-    ":", "- ", "\n", "{", "}", "'", '"', "  ", "\t", "{{ ", " }}", "[", "&a ", "*a", "#", "é", "🦊", "workload.",
-    "step: start", "next:", "\r\n", "---\n", "\x00", "? ", "|\n", "!!int ",
-)  # fmt: skip
 
 
 def told(editor: Editor, name: str) -> list[tuple[str, str]]:
@@ -72,9 +69,7 @@ def test_random_edits(editor: Editor, seed: int) -> None:
     text = (EXAMPLES / f"{random.choice(PLAYBOOKS)}.yaml").read_text("utf-8")
     file, whole = f"edited_{seed}.yaml", set[tuple[str, str]]()
     for _ in range(40):
-        start = random.randrange(len(text) + 1)
-        end = min(len(text), start + random.choice((0, 0, 1, 3, 30)))
-        text = text[:start] + random.choice((*SPLICES, text[random.randrange(len(text) + 1) :][:40])) + text[end:]
+        text = edited(random, text)
         editor.show(file, text)
         whole = compare(told(editor, file), text, whole)
 
