@@ -24,7 +24,19 @@ PACKAGES = {
     "noetl": "runtime/noetl",
 }
 TOP_LEVEL = frozenset(
-    {"pyproject.toml", "compiler", "runtime", "schema", "tests", "golden", "examples", "tools", "docs", "editors"}
+    {
+        "pyproject.toml",
+        "compiler",
+        "runtime",
+        "schema",
+        "tests",
+        "golden",
+        "examples",
+        "tools",
+        "docs",
+        "editors",
+        "deploy",
+    }
     | {"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"}
 )
 BUILT = ("*.egg-info", "dist", "build", "*.ir", "__pycache__")

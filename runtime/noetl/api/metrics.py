@@ -1,5 +1,6 @@
 """`/metrics`: how the server stands, in the text format of Prometheus."""
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import TypeAlias
@@ -33,7 +34,14 @@ class _Stand(Collector):
         counts = Counter((each.pool, each.state) for each in self._service.heartbeats())
         for labels, count in counts.items():
             workers.add_metric(labels, count)
+        waiting = GaugeMetricFamily(
+            "noetl_oldest_order_seconds",
+            "How long the oldest order has waited that no worker has begun.",
+            labels=["pool"],
+        )
         stand, (connections, dropped) = self._service.standing(), self._connections()
+        for pool, at in stand.oldest.items():
+            waiting.add_metric([pool], max(time.time() - at / 1e6, 0.0))
         rows = (
             ("noetl_connections", "Connections to this server.", connections),
             ("noetl_driven_executions", "Executions that this server drives.", stand.executions),
@@ -49,6 +57,7 @@ class _Stand(Collector):
         return [
             executions,
             workers,
+            waiting,
             refused,
             CounterMetricFamily(
                 "noetl_dropped_connections", "Connections that made room for others, or had none.", value=dropped
@@ -63,4 +72,4 @@ def metrics_text(service: ApiService, connections: Connections) -> bytes:
     # process (a test's) would clash. `auto_describe` would collect everything twice.
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Stand(service, connections))
-    return bytes(generate_latest(registry))
+    return bytes(generate_latest(registry)) + service.measures.text().encode()

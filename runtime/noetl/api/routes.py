@@ -1,5 +1,6 @@
 """The table of the API: method, path, who may, what answers. The application and its OpenAPI document come from it."""
 
+import time
 from collections.abc import Callable
 
 from starlette.applications import Starlette
@@ -45,6 +46,7 @@ from noetl.api.streams import Streams
 from noetl.app.clock import WallClock
 from noetl.app.retention import Purger
 from noetl.app.schedule_book import ScheduleBook
+from noetl.host.measures import Measures
 from noetl.ports.idempotency import KEY
 from noetl.ports.user_sessions import Sessions
 
@@ -240,7 +242,7 @@ def application(
     routes = [
         Route(
             row.path,
-            with_problems(_authorized(row, authorization), say),
+            _measured(row, with_problems(_authorized(row, authorization), say), service.measures),
             methods=[row.method],
             name=row.handler.__name__,
         )
@@ -287,6 +289,19 @@ def _authorized(row: Operation, authorization: Authorization) -> Handler:
             return await row.handler(request)
 
     return authorized
+
+
+def _measured(row: Operation, handler: Handler, measures: Measures) -> Handler:
+    name = row.handler.__name__
+
+    async def measured(request: Request) -> Response:
+        began = time.perf_counter()
+        response = await handler(request)
+        measures.count("noetl_requests", name, str(response.status_code))
+        measures.observe("noetl_request_seconds", time.perf_counter() - began, name)
+        return response
+
+    return measured
 
 
 def _check_query(row: Operation, request: Request) -> None:

@@ -43,6 +43,7 @@ from noetl.engine.retyped import retyped
 from noetl.engine.signals import unheard
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
+from noetl.host.measures import Measures
 from noetl.host.runnable_kinds import unable
 from noetl.ports import STATUSES, Busy, ExecutionRow, MailboxFull, NoRoom, Over, Owned, Record, Taken, Wanted
 from noetl.ports.actors import acting, starting
@@ -140,6 +141,11 @@ class ApiService:
         self._compile = compiler
         self.listen = notifier.listen
         self._notify = notifier.notify
+
+    @property
+    def measures(self) -> Measures:
+        """The figures that the server counts."""
+        return self._service.measures
 
     def standing(self) -> ServiceState:
         """How the thread that drives stands."""

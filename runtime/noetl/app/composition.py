@@ -25,7 +25,7 @@ from noetl.ports.bus import STOPS, Bus
 from noetl.ports.output import OutputChunk
 from noetl.server.control import ControlPlane, EventObserver
 from noetl.server.execution import Ask
-from noetl.server.journal import BEFORE_EFFECTS, EVERY_EVENT, EVERY_ROUND, Batching
+from noetl.server.journal import BEFORE_EFFECTS, EVERY_EVENT, EVERY_ROUND, Batching, Keep
 from noetl.server.signal_secrets import SignalRedactor
 from noetl.server.store_retry import PAUSE, StoreRetry
 from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers, WorkerTracker
@@ -39,8 +39,10 @@ from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from noetl.app.adapters import ClusterBus
+    from noetl.app.measuring import EventMeasures
     from noetl.app.runtime import Runtime, Settings
     from noetl.app.worker_cache import WorkerCache
+    from noetl.host.measures import Measures
     from noetl.server.service import Service
     from noetl.server.workers.registry import WorkerRegistry
     from noetl.worker.scripted import ScriptedLauncher, Signal, VirtualClock
@@ -114,15 +116,21 @@ def server_of(
     changed: Callable[[str], None],
     say: Callable[[str], None],
     asked: Container[str] | None = None,
+    measures: Measures | None = None,
 ) -> Server:
     """The driver of every execution of a runtime: with the workers of a bus, or with one in the same thread (None).
 
     `changed` is called with the execution that has a new event. Of executions that it did not start, only those that
-    are `asked` for are taken up, where that is said.
+    are `asked` for are taken up, where that is said. What it does is counted in `measures`.
     """
+    from noetl.app.measuring import EventMeasures
+    from noetl.host.measures import Measures
+
+    measures = measures or Measures()
+    events = EventMeasures(measures)
     if bus is None:
-        return _with_local_worker(runtime, changed, say, asked)
-    return _with_bus(runtime, bus, changed, say)
+        return _with_local_worker(runtime, changed, say, asked, measures, events)
+    return _with_bus(runtime, bus, changed, say, measures, events)
 
 
 def bus_worker_of(
@@ -209,8 +217,10 @@ def _driver(runtime: Runtime, execution_id: str, observe: EventObserver) -> Driv
 
 
 def _with_local_worker(
-    runtime: Runtime, changed: Callable[[str], None], say: Callable[[str], None], asked: Container[str] | None
-) -> Server:
+    runtime: Runtime, changed: Callable[[str], None], say: Callable[[str], None], asked: Container[str] | None,
+    measures: Measures, events: EventMeasures,
+) -> Server:  # fmt: skip
+    from noetl.app.measuring import MeasuredKeep
     from noetl.server.service import Service
 
     settings, times, store_retry = runtime.settings, _Times(WallClock(), SteadyClock()), StoreRetry(math.inf, say)
@@ -218,6 +228,7 @@ def _with_local_worker(
     environments = _local_environments(runtime, unforeseen(), _local_output(runtime, changed))
 
     def observe(execution: Execution, program: Program, event: Event) -> None:
+        events.observe(execution, program, event)
         if execution.is_over:
             environments.forget(execution.execution_id)
         changed(execution.execution_id)
@@ -227,22 +238,26 @@ def _with_local_worker(
 
     control = _control(
         runtime, bus, LocalWorkers(DEFAULT_POOL, settings.limits), observe, times, store_retry, say=say,
-        secrets=KnownSecrets(environments),
+        secrets=KnownSecrets(environments), keep=MeasuredKeep(store_retry, measures),
     )  # fmt: skip
     launcher = _launcher(environments, times)
     worker = _local_worker(settings, bus, environments, launcher, times, store_retry)
     service = Service(
         control, store=runtime.store, worker=worker, waiter=launcher, clock=times.steady,
         load=runtime.programs.load, skips=skips, say=say, store_retry=store_retry,
-        look=runtime.check_room,
+        look=runtime.check_room, measures=measures, oldest_orders=events.oldest_orders,
     )  # fmt: skip
     return Server(service, None)
 
 
-def _with_bus(runtime: Runtime, bus: ClusterBus, changed: Callable[[str], None], say: Callable[[str], None]) -> Server:
+def _with_bus(
+    runtime: Runtime, bus: ClusterBus, changed: Callable[[str], None], say: Callable[[str], None],
+    measures: Measures, events: EventMeasures,
+) -> Server:  # fmt: skip
     import os
 
     from noetl.app.idle import IdleWorker, Sleeper
+    from noetl.app.measuring import MeasuredKeep
     from noetl.server.service import Service
     from noetl.server.workers.leases import Leases
     from noetl.server.workers.macs import Macs
@@ -250,6 +265,7 @@ def _with_bus(runtime: Runtime, bus: ClusterBus, changed: Callable[[str], None],
     from noetl.server.workers.remote import RemoteWorkers
 
     def observe(execution: Execution, program: Program, event: Event) -> None:
+        events.observe(execution, program, event)
         changed(execution.execution_id)
 
     times, monotonic, sleeper = _Times(WallClock(), SteadyClock()), MonotonicClock(), Sleeper()
@@ -260,13 +276,13 @@ def _with_bus(runtime: Runtime, bus: ClusterBus, changed: Callable[[str], None],
     tracker = RemoteWorkers(Leases(monotonic), registry, Macs(runtime.store.claims_key))
     control = _control(
         runtime, bus, tracker, observe, times, store_retry, batching=EVERY_ROUND, say=say,
-        secrets=OwnSecrets(runtime.store.claims_key),
+        secrets=OwnSecrets(runtime.store.claims_key), keep=MeasuredKeep(store_retry, measures),
     )  # fmt: skip
     bus.listen(sleeper.wake)
     service = Service(
         control, store=runtime.store, worker=IdleWorker(), waiter=sleeper, clock=times.steady,
         load=runtime.programs.load, skips=runtime.was_scripted, say=say, reaches=lambda: bus.room(STOPS) > 0,
-        store_retry=store_retry, look=runtime.check_room,
+        store_retry=store_retry, look=runtime.check_room, measures=measures, oldest_orders=events.oldest_orders,
     )  # fmt: skip
     return Server(service, registry)
 
@@ -283,11 +299,12 @@ def _control(
     wall: Clock | None = None,
     batching: Batching = BEFORE_EFFECTS,
     say: Callable[[str], None] = lambda text: None,
+    keep: Keep | None = None,
 ) -> ControlPlane:
     return ControlPlane(
         bus, store=runtime.store, blobs=runtime.blobs, clock=times.clock, steady=times.steady, wall=wall,
         find=runtime.programs.find, load=runtime.programs.load, observe=observe, tracker=tracker,
-        environment=runtime.settings.environment.variables_for, say=say, keep=store_retry,
+        environment=runtime.settings.environment.variables_for, say=say, keep=keep or store_retry,
         batching=EVERY_EVENT if runtime.settings.every_event else batching, secrets=secrets,
     )  # fmt: skip
 

@@ -21,6 +21,8 @@ from noetl.worker.worker import Worker
 if TYPE_CHECKING:
     from types import FrameType
 
+    from noetl.app.worker_metrics import WorkerMeasures
+
 
 def new_name() -> str:
     """A name that no other worker has: the machine, the process, and some chance."""
@@ -28,11 +30,15 @@ def new_name() -> str:
 
 
 def run_worker(
-    options: WorkerOptions, settings: Settings, ready: Callable[[str], None], say: Callable[[str], None]
+    options: WorkerOptions,
+    settings: Settings,
+    ready: Callable[[str], None],
+    say: Callable[[str], None],
+    measures: WorkerMeasures | None = None,
 ) -> None:
     """Work until told to leave, by a signal or by a server; returns when what was at work is done.
 
-    `say` hears what is in the way.
+    `say` hears what is in the way; `measures` times the tools.
 
     The second signal ends it at once: then its claims end with their leases. Raises BusFailure, and StoreFailure where
     the server refuses it.
@@ -45,6 +51,8 @@ def run_worker(
         # Before any order is taken: a worker whose token is refused would take orders and give them all back.
         cache.check()
         worker, launcher = bus_worker_of(options, settings, bus, cache, fetches, say)
+        if measures is not None:
+            measures.worker, launcher.ended = worker, measures.tool_ended
         me = CheckedWorker(options.name, options.pool, options.secrets_path, str(settings.root), settings.fence)
         checks = PreflightChecks(bus, me, fetches.needs, cache.program, MonotonicClock())
         # The loop has to be there for `wake`: a signal that came before would not end the first wait.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +16,19 @@ from noetl.cli.stores import SERVER_VARIABLE, narrow_rights, server_url
 from noetl.cli.text import Problem, escaped
 from noetl.ports import Fence, StoreFailure
 
+if TYPE_CHECKING:
+    from noetl.app.worker_metrics import WorkerMeasures
+
+
+def _metrics_at(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, int] | None:
+    """The host and port of an address. Raises UsageError."""
+    if text is None:
+        return None
+    host, colon, port = text.rpartition(":")
+    if not (colon and host and port.isascii() and port.isdigit() and int(port) < 1 << 16):
+        raise click.UsageError(f"--metrics is `{escaped(text)}`: write it as HOST:PORT, as in 127.0.0.1:9102")
+    return host.strip("[]"), int(port)
+
 
 @click.command("worker", short_help="Run tasks for servers on a bus.")
 @click.option("--bus", "bus_url", required=True, metavar="URL", envvar="NOETL_BUS", help="nats://HOST:PORT.")
@@ -24,6 +39,7 @@ from noetl.ports import Fence, StoreFailure
 @click.option("--pool", default="default", show_default=True, metavar="NAME", help="Whose tasks it takes.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @click.option("--name", default="", metavar="NAME", help="What it is called; made up by default, and unique.")
+@click.option("--metrics", callback=_metrics_at, metavar="HOST:PORT", help="Answer /metrics there, for Prometheus.")
 @fence_option
 @requirements_option
 def worker(
@@ -32,6 +48,7 @@ def worker(
     pool: str,
     slots: int,
     name: str,
+    metrics: tuple[str, int] | None,
     fence: Fence,
     requirements: bool,
 ) -> int:
@@ -58,13 +75,31 @@ def worker(
             f" sent the token in {TOKEN}"
         )
     place = WorkerOptions(bus_url, tuple(map(server_url, servers)), pool, name or new_name(), secrets_path)
+    settings = Settings(slots=slots, log=log, fence=fence, requirements=requirements)
     try:
-        run_worker(place, Settings(slots=slots, log=log, fence=fence, requirements=requirements), _ready, say)
+        with ExitStack() as serving:
+            measures = _measures(serving, metrics, pool, slots)
+            run_worker(place, settings, _ready, say, measures)
     except (BusFailure, StoreFailure) as problem:
         raise Problem(str(problem)) from None
     except ImportError as missing:
         raise Problem(f"a worker needs the extra: pip install 'noetlc[cluster]' ({missing})") from None
     return 0
+
+
+def _measures(serving: ExitStack, at: tuple[str, int] | None, pool: str, slots: int) -> WorkerMeasures | None:
+    """The measures that are answered at an address, None without one. Raises Problem."""
+    if at is None:
+        return None
+    from noetl.app.worker_metrics import WorkerMeasures, metrics_served
+
+    measures = WorkerMeasures(pool, slots)
+    try:
+        port = serving.enter_context(metrics_served(*at, measures.text))
+    except OSError as problem:
+        raise Problem(f"{at[0]}:{at[1]} cannot be listened on: {problem.strerror or problem}") from None
+    say(f"metrics at http://{at[0]}:{port}/metrics")
+    return measures
 
 
 def _ready(name: str) -> None:

@@ -10,15 +10,17 @@ waits for some (`store_retry`), tools go on meanwhile, and what others hand in i
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from concurrent.futures import Future
 from queue import Empty, Full, Queue
+from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
 from noetl.host.backoff import Backoff
 from noetl.host.engine_faults import fault_of
+from noetl.host.measures import Measures
 from noetl.ports import Busy, Clock, Conflict, Damaged, ExecutionRow, NoRoom, Owned, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
@@ -44,6 +46,7 @@ LOOK_FOR_ROOM = 1_000_000
 FIRST_PAUSE, LONGEST_PAUSE = 250_000, 10_000_000
 """Microseconds before the store is tried again after a failure: the first time, doubled each time, at most."""
 
+NOTHING: Mapping[str, int] = MappingProxyType({})
 _T = TypeVar("_T")
 
 
@@ -93,6 +96,8 @@ class ServiceState(NamedTuple):
     reaches: bool
     refused: int = 0
     full: str = ""
+    oldest: Mapping[str, int] = NOTHING
+    """When the oldest order of each pool was given that nobody has begun (microseconds since the epoch)."""
 
 
 class _Piece:
@@ -141,7 +146,12 @@ class Service:
         reaches: Callable[[], bool] = lambda: True,
         store_retry: StoreRetry | None = None,
         look: Callable[[bool], None] = lambda suspected: None,
+        measures: Measures | None = None,
+        oldest_orders: Callable[[Container[str]], Mapping[str, int]] = lambda driven: NOTHING,
     ) -> None:
+        self.measures = measures or Measures()
+        self._oldest_orders = oldest_orders
+        self._reached = True
         self._store_retry = store_retry or StoreRetry(math.inf, say)
         self._store_retry.wait = self._wait_for_room
         self._look = look
@@ -205,7 +215,10 @@ class Service:
         problem = self._store_retry.problem
         trouble = self._trouble if problem is None else str(problem)
         full = problem.reason if isinstance(problem, NoRoom) else ""
-        return ServiceState(executions, self._worker.busy, waiting, trouble, self._stopping, reaches, refused, full)
+        oldest = self._oldest_orders(self._control.executions)
+        return ServiceState(
+            executions, self._worker.busy, waiting, trouble, self._stopping, reaches, refused, full, oldest
+        )
 
     def run(self) -> None:
         """Drive until stopped. Whoever waits for work that was handed in is told when it ends."""
@@ -234,7 +247,7 @@ class Service:
             if swept := self._clock.now() >= self._sweep_due:
                 self._sweep()
             did = self._take_up() or did
-            did = self._control.step() or did
+            did = self._turns() or did
             if self._stopping:
                 self._worker.take_no_more()
             did = self._worker.step() or did
@@ -258,6 +271,13 @@ class Service:
         else:
             self._waiter.pass_time(self._next_due())
 
+    def _turns(self) -> bool:
+        began = time.perf_counter()
+        did = self._control.step()
+        if did:
+            self.measures.observe("noetl_round_seconds", time.perf_counter() - began)
+        return did
+
     def _work_off(self) -> bool:
         """Do what waits now; what comes meanwhile has the next round, so that a flood of it stops nothing else."""
         count = self._work.qsize()
@@ -272,6 +292,9 @@ class Service:
         """Once a second, and say how it stands; where some was lacking it is tried, as not all of that can be seen."""
         if self._clock.now() >= self._look_due:
             self._look_due = self._clock.now() + LOOK_FOR_ROOM
+            was_reached, self._reached = self._reached, self._reaches()
+            if was_reached and not self._reached:
+                self.measures.count("noetl_bus_losses")
             try:
                 self._look(self._store_retry.problem is not None)
             except NoRoom as problem:

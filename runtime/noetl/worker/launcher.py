@@ -56,6 +56,8 @@ class AsyncLauncher:
 
     def __init__(self, env_of: Callable[[ToolCall], Env], clock: Clock, output: OutputWriter | None = None) -> None:
         self._env_of = env_of
+        self.ended: Callable[[ToolCall, Outcome, float], None] | None = None
+        """Called with each outcome of a tool that was launched, and the seconds that it took."""
         self._output = output
         self._clock = clock
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -186,7 +188,7 @@ class AsyncLauncher:
     async def _run(self, ticket: object, call: ToolCall) -> None:
         import asyncio
 
-        limit = limit_of(call)
+        limit, began = limit_of(call), time.monotonic()
         try:
             # The limit holds for the schema and the environment too, as both may read files.
             async with asyncio.timeout(limit):
@@ -199,6 +201,8 @@ class AsyncLauncher:
             outcome = over_limit(limit or 0)
         except Exception as problem:  # a tool must not take the worker down
             outcome = _crashed(call, problem)
+        if self.ended is not None:
+            self.ended(call, outcome, time.monotonic() - began)
         if self._output is not None:
             # What a task printed is there before its end is: who looks at a task that has ended sees all of it.
             await self._output.settled(call)

@@ -1,0 +1,147 @@
+"""The figures of a server: by the events that it writes, and around its store."""
+
+import time
+from collections.abc import Callable, Container, Mapping
+from typing import TypeVar
+
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.host.measures import Measures
+from noetl.ports import Conflict, NoRoom, StoreFailure, StoreRefused
+from noetl.server.journal import Keep
+from noetl.server.workers.tracker import pool_of
+from noetl_ir.events import Event, step_run_of
+
+_ORDERED = frozenset({"step.started", "loop.iteration.started"})
+"""Events that a pipeline is ordered by; one that is not to be run yet has its order by a later one."""
+
+_NO_CODE = "unknown"
+_T = TypeVar("_T")
+
+
+class EventMeasures:
+    """Counts events once they are on disk; for the thread that drives. It knows what it saw begin: an order or attempt
+    of before this server drove its execution is counted, and has no time.
+    """
+
+    def __init__(self, measures: Measures) -> None:
+        self._measures = measures
+        self._ordered: dict[str, dict[str, tuple[int, str]]] = {}
+        self._started: dict[str, dict[str, int]] = {}
+
+    def observe(self, execution: Execution, program: Program, event: Event) -> None:
+        """Take in an event."""
+        measures, kind = self._measures, event.event_type
+        measures.count("noetl_events")
+        if kind in _ORDERED:
+            ordered = self._ordered.setdefault(execution.execution_id, {})
+            ordered[event.run] = (event.ts, pool_of(program.plan.steps[event.step]))
+        elif kind == "task.started":
+            self._take_order(execution, event)
+            self._started.setdefault(execution.execution_id, {})[event.run] = event.ts
+        elif kind in ("task.done", "retry.started"):
+            self._end_attempt(execution, program, event)
+        elif kind == "task.lost":
+            self._started.get(execution.execution_id, {}).pop(event.run, None)
+            measures.count("noetl_lost_claims", pool_of(program.plan.steps[event.step]))
+        elif kind in ("step.failed", "step.cancelled", "loop.iteration.skipped", "loop.started"):
+            self._forget_run(execution.execution_id, event.run)
+        elif kind == "playbook.execution.requested":
+            measures.count("noetl_executions_started", _playbook(program))
+        elif kind == "workflow.finished":
+            self._end(execution, program, event)
+
+    def oldest_orders(self, driven: Container[str]) -> Mapping[str, int]:
+        """When the oldest order of each pool was given that no worker has begun, in executions that are driven here;
+        from any thread.
+        """
+        found: dict[str, int] = {}
+        for name, orders in [*self._ordered.items()]:
+            if name not in driven:  # another server goes on with it
+                self._ordered.pop(name, None)
+                self._started.pop(name, None)
+                continue
+            for at, pool in [*orders.values()]:
+                found[pool] = min(at, found.get(pool, at))
+        return found
+
+    def _take_order(self, execution: Execution, event: Event) -> None:
+        order = self._ordered.get(execution.execution_id, {}).pop(event.run, None)
+        if order is not None:
+            at, pool = order
+            self._measures.observe("noetl_queue_seconds", (event.ts - at) / 1e6, pool)
+
+    def _end_attempt(self, execution: Execution, program: Program, event: Event) -> None:
+        # Of kinds without an effect only the end is reported, and they have no start.
+        self._take_order(execution, event)
+        kind, outcome = program.plan.tasks[event.task].kind, event.data.get("outcome")
+        error = outcome.get("error") if isinstance(outcome, dict) else None
+        is_good = event.event_type == "task.done" and event.data.get("status") == "ok"
+        self._measures.count("noetl_task_attempts", kind, "ok" if is_good else "error")
+        began = self._started.get(execution.execution_id, {}).pop(event.run, None)
+        if began is not None:
+            self._measures.observe("noetl_task_seconds", (event.ts - began) / 1e6, kind)
+        if event.event_type == "retry.started":
+            self._measures.count("noetl_task_retries", _code_of(error))
+
+    def _forget_run(self, execution_id: str, run: str) -> None:
+        """A run, or an iteration, is over, or has become a loop: what of it waited or ran does so no more."""
+        for table in (self._ordered, self._started):
+            mine = table.get(execution_id, {})
+            mine.pop(run, None)
+            if "/" not in run:  # with all of its iterations
+                for key in [key for key in mine if step_run_of(key) == run]:
+                    del mine[key]
+
+    def _end(self, execution: Execution, program: Program, event: Event) -> None:
+        playbook, name = _playbook(program), execution.execution_id
+        self._ordered.pop(name, None)
+        self._started.pop(name, None)
+        self._measures.count("noetl_executions_ended", playbook, execution.status)
+        self._measures.observe("noetl_execution_seconds", (event.ts - execution.started) / 1e6, playbook)
+        if execution.status == "failed":
+            self._measures.count("noetl_execution_failures", _code_of(event.data.get("error")))
+
+
+def _playbook(program: Program) -> str:
+    return program.plan.path or program.plan.name
+
+
+def _code_of(error: object) -> str:
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, str) else _NO_CODE
+
+
+class MeasuredKeep:
+    """A `Keep` that times each write, and counts those that the store did not do."""
+
+    def __init__(self, keep: Keep, measures: Measures) -> None:
+        self._keep = keep
+        self._measures = measures
+
+    def __call__(self, work: Callable[[], _T]) -> _T:
+        """The value of some work."""
+        began = time.perf_counter()
+        try:
+            return self._keep(lambda: self._counted(work))
+        finally:
+            self._measures.observe("noetl_commit_seconds", time.perf_counter() - began)
+
+    def _counted(self, work: Callable[[], _T]) -> _T:
+        try:
+            return work()
+        except (Conflict, StoreFailure) as problem:
+            self._measures.count("noetl_store_errors", reason_of(problem))
+            raise
+
+
+def reason_of(problem: Conflict | StoreFailure) -> str:
+    """Why a store did not do something, as a label."""
+    match problem:
+        case NoRoom():
+            return "no_room"
+        case StoreRefused():
+            return "refused"
+        case Conflict():
+            return "conflict"
+    return "failure"

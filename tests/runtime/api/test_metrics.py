@@ -1,0 +1,152 @@
+"""What a server counts and times of its work, as Prometheus reads it; and the dashboard and alerts over it."""
+
+import json
+import re
+import urllib.request
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from harness.running import HEAD
+from harness.serving import Served, served, until
+from noetl.app.worker_metrics import WorkerMeasures, metrics_served
+from noetl.host.measures import FAMILIES, MOST, FigureFamily, Measures
+from noetl_ir.outcome import Outcome, error
+
+ROOT = Path(__file__).parents[3]
+RETRIED = f"""{HEAD}
+workflow:
+  - step: start
+    tool:
+      name: call
+      kind: python
+      code: |
+        raise ValueError("no")
+      spec:
+        policy:
+          rules:
+            - when: "{{{{ outcome.status == 'error' and _attempt < 3 }}}}"
+              then: {{do: retry, attempts: 3, delay: 0.01}}
+            - else: {{then: {{do: fail}}}}
+"""
+WAITS = f"{HEAD}workflow:\n  - {{step: start, tool: {{name: w, kind: wait, events: [go]}}}}\n"
+
+
+def figures(text: str) -> dict[str, float]:
+    """The samples of a text, as its own parser reads them."""
+    return {
+        f"{sample.name}{sorted(sample.labels.items()) if sample.labels else ''}": sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def of_server(up: Served) -> dict[str, float]:
+    return figures(up.client.get("/metrics").text)
+
+
+def test_what_a_run_leaves(tmp_path: Path) -> None:
+    with served(tmp_path) as up:
+        assert up.client.post("/playbooks", content=RETRIED).status_code == 201
+        one = up.start()
+        until(lambda: up.status(one) == "failed")
+        found = of_server(up)
+        assert found["noetl_executions_started_total[('playbook', 't/t')]"] == 1
+        assert found["noetl_executions_ended_total[('playbook', 't/t'), ('status', 'failed')]"] == 1
+        assert found["noetl_execution_failures_total[('code', 'python.exception')]"] == 1
+        assert found["noetl_task_retries_total[('code', 'python.exception')]"] == 2
+        assert found["noetl_task_attempts_total[('kind', 'python'), ('status', 'error')]"] == 3
+        assert found["noetl_task_seconds_count[('kind', 'python')]"] == 3
+        assert found["noetl_task_seconds_bucket[('kind', 'python'), ('le', '+Inf')]"] == 3
+        assert 0 < found["noetl_task_seconds_sum[('kind', 'python')]"] < 60
+        assert found["noetl_queue_seconds_count[('pool', 'default')]"] == 1
+        assert found["noetl_execution_seconds_count[('playbook', 't/t')]"] == 1
+        log = up.client.get(f"/executions/{one}/events").json()["events"]
+        assert found["noetl_events_total"] == len(log)
+        assert found["noetl_commit_seconds_count"] >= 3 and found["noetl_round_seconds_count"] >= 3
+        assert found["noetl_requests_total[('operation', 'start_execution'), ('status', '201')]"] == 1
+        assert found["noetl_request_seconds_count[('operation', 'register')]"] == 1
+
+
+def test_a_wait_is_no_order_that_waits(tmp_path: Path) -> None:
+    with served(tmp_path) as up:
+        assert up.client.post("/playbooks", content=WAITS).status_code == 201
+        one = up.start()
+        until(lambda: "signal" in up.client.get(f"/executions/{one}").text)
+        until(lambda: not any(name.startswith("noetl_oldest_order_seconds") for name in of_server(up)))
+
+
+def test_no_label_has_values_without_end() -> None:
+    measures = Measures((FigureFamily("noetl_x", "X.", ("playbook", "status")),))
+    for number in range(5 * MOST):
+        measures.count("noetl_x", f'p"{number}\n\\', "ok")
+    found = figures(measures.text())
+    assert len(found) == MOST + 1
+    assert found["noetl_x_total[('playbook', 'other'), ('status', 'ok')]"] == 4 * MOST
+    assert found["""noetl_x_total[('playbook', 'p"0\\n\\\\'), ('status', 'ok')]"""] == 1
+
+
+def test_buckets_are_those_of_prometheus() -> None:
+    measures = Measures((FigureFamily("noetl_x_seconds", "X.", (), (0.1, 1.0)),))
+    for seconds in (-5.0, 0.1, 0.2, 1.0, 7.0):
+        measures.observe("noetl_x_seconds", seconds)
+    found = figures(measures.text())
+    assert [found[f"noetl_x_seconds_bucket[('le', '{le}')]"] for le in ("0.1", "1.0", "+Inf")] == [2, 4, 5]
+    assert (found["noetl_x_seconds_count"], found["noetl_x_seconds_sum"]) == (5, 8.3)
+
+
+def test_a_worker_answers_with_its_own() -> None:
+    measures = WorkerMeasures("gpu", 4)
+    measures.worker = cast("Any", SimpleNamespace(busy=3, leaving=False))
+    call = cast("Any", SimpleNamespace(kind="http"))
+    measures.tool_ended(call, Outcome("ok"), 0.2)
+    measures.tool_ended(call, error("http.status_500", "no"), 2)
+    with metrics_served("127.0.0.1", 0, measures.text) as port:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as response:
+            found = figures(response.read().decode())
+    assert found["noetl_worker_busy_slots[('pool', 'gpu')]"] == 3
+    assert found["noetl_worker_tools_total[('kind', 'http'), ('status', 'error')]"] == 1
+    assert found["noetl_worker_tool_seconds_count[('kind', 'http')]"] == 2
+
+
+def names_told(up: Served) -> set[str]:
+    """All names that servers and workers tell, those of samples that there may be, too."""
+    found: set[str] = set()
+    texts = up.client.get("/metrics").text + WorkerMeasures("p", 1).text()
+    for line in texts.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            found |= {f"{name}_{part}" for part in ("bucket", "sum", "count")} if kind == "histogram" else {name}
+    return found
+
+
+def test_dashboard_and_alerts_ask_for_what_there_is(tmp_path: Path) -> None:
+    dashboard = json.loads((ROOT / "deploy/grafana/noetl.json").read_text("utf-8"))
+    rules = yaml.safe_load((ROOT / "deploy/prometheus/noetl.rules.yaml").read_text("utf-8"))
+    asked = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
+    asked += [one["query"]["query"] for one in dashboard["templating"]["list"] if isinstance(one["query"], dict)]
+    alerts = [rule for group in rules["groups"] for rule in group["rules"]]
+    assert len(asked) > 25 and len(alerts) > 10
+    assert {rule["labels"]["severity"] for rule in alerts} == {"critical", "warning"}
+    assert all({"summary", "description"} <= rule["annotations"].keys() for rule in alerts)
+    with served(tmp_path) as up:
+        known = names_told(up)
+    named = {name for text in (*asked, *(rule["expr"] for rule in alerts)) for name in re.findall(r"\bnoetl_\w+", text)}
+    assert named - known == set()
+    shown = {re.sub(r"_(bucket|sum|count|total)$", "", name) for name in named}
+    assert {family.name for family in FAMILIES} - shown == set(), "what is counted is shown"
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_page_has_a_row_for_each(tmp_path: Path) -> None:
+    page = (ROOT / "runtime/README.md").read_text("utf-8")
+    section = page[page.index("### Metrics") :]
+    section = section[: section.index("\n## ")]
+    listed = set(re.findall(r"`(noetl_\w+)`", section))
+    with served(tmp_path) as up:
+        known = {re.sub(r"_(bucket|sum|count)$", "", name) for name in names_told(up)}
+    assert listed == known
