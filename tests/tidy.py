@@ -24,20 +24,8 @@ PACKAGES = {
     "noetl": "runtime/noetl",
 }
 TOP_LEVEL = frozenset(
-    {
-        "pyproject.toml",
-        "compiler",
-        "runtime",
-        "schema",
-        "tests",
-        "golden",
-        "examples",
-        "tools",
-        "docs",
-        "editors",
-        "deploy",
-    }
-    | {"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"}
+    {"pyproject.toml", "compiler", "runtime", "schema", "tests", "golden", "examples", "tools", "docs", "editors"}
+    | {"deploy", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"}
 )
 BUILT = ("*.egg-info", "dist", "build", "*.ir", "__pycache__")
 REGISTRY = "schema/noetl_ir/registry.py"

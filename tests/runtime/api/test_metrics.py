@@ -1,12 +1,12 @@
-"""What a server counts and times of its work, as Prometheus reads it; and the dashboard and alerts over it."""
+"""Figures of servers and workers, as Prometheus reads them; and the dashboard and alerts over them."""
 
 import json
 import re
-import urllib.request
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import httpx
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -105,8 +105,9 @@ def test_a_worker_answers_with_its_own() -> None:
     measures.tool_ended(call, Outcome("ok"), 0.2)
     measures.tool_ended(call, error("http.status_500", "no"), 2)
     with metrics_served("127.0.0.1", 0, measures.text) as port:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as response:
-            found = figures(response.read().decode())
+        response = httpx.get(f"http://127.0.0.1:{port}/metrics")
+        assert httpx.get(f"http://127.0.0.1:{port}/other").status_code == 404
+    found = figures(response.text)
     assert found["noetl_worker_busy_slots[('pool', 'gpu')]"] == 3
     assert found["noetl_worker_tools_total[('kind', 'http'), ('status', 'error')]"] == 1
     assert found["noetl_worker_tool_seconds_count[('kind', 'http')]"] == 2
