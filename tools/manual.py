@@ -45,6 +45,7 @@ NAV: list[dict[str, object]] = [
     {"Findings": "findings.md"},
     {"Running": "runtime/README.md"},
     {"Editors": "editors/README.md"},
+    {"Beside a deployment": "deploy/README.md"},
     {
         "Inside": [
             {"Contributing": "CONTRIBUTING.md"},
