@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 _WRONG_REVISION = 10071  # JetStream's code for a last sequence that is another one
+_PURGE = {"KV-Operation": "PURGE", "Nats-Rollup": "sub"}
+_MARK_SECONDS = 1.0
+"""How long the mark of a key that is gone stays: the shortest time that there is."""
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 _T = TypeVar("_T")
 
@@ -53,9 +56,10 @@ class NatsSessions:
     def delete(self, key: str, user: str) -> None:
 
         async def deleted() -> None:
-            store = await self._store()
-            await store.purge(f"session.{key}")
-            await store.purge(f"user.{user}.{key}")
+            await self._store()
+            for name in (f"session.{key}", f"user.{user}.{key}"):
+                # A mark that stayed would be there for good, two for each session that anybody ended.
+                await self._streams().publish(f"$KV.{self._bucket}.{name}", headers=_PURGE, msg_ttl=_MARK_SECONDS)
 
         self._done(deleted)
 
