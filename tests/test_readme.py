@@ -37,6 +37,7 @@ NAMES = {
     "user_id": "USER",
     "path": "PATH",
     "code": "CODE",
+    "group": "GROUP",
 }
 """The words that stand in the reference for the parts of a path."""
 DOCUMENTS = sorted(

@@ -5,7 +5,7 @@ playbooks. `at` gives what people do meanwhile: `{seconds: "cancel" | "pause" | 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.ports import ExecutionRow
+from noetl.ports import Append, ExecutionRow
 from noetl.ports.mailbox import Letter
 from noetl.server.execution import Ask
 from noetl.worker.scripted import Script, read_script
@@ -137,16 +137,15 @@ def _read(script: str | dict[str, Any]) -> Script:
 
 
 def _recording(store: Any, commits: list[int], name: str = "e1") -> None:
-    """Note where the log of an execution ends after each commit."""
-    append = store.append
+    """Note where the log of an execution ends after each commit that it has for itself."""
+    append_all = store.append_all
 
-    def appending(execution_id: str, *rest: Any, **more: Any) -> int:
-        position: int = append(execution_id, *rest, **more)
-        if execution_id == name:
-            commits.append(position)
-        return position
+    def appending(appends: Sequence[Append]) -> None:
+        append_all(appends)
+        if [append.execution_id for append in appends] == [name]:
+            commits.append(appends[0].expected + len(appends[0].records))
 
-    store.append = appending
+    store.append_all = appending
 
 
 def resume_prefix(ran: Ran, length: int, script: str | dict[str, Any] = "") -> Ran:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from noetl.ports import Append, Conflict, ExecutionRow, StoreFailure
 from noetl.ports.idempotency import StartKey
 from noetl.ports.places import PlaceRow
+from noetl.ports.queries import ExecutionAttribute
 from noetl.store.memory import MemoryStore
 from noetl.store.memory.mailbox import MemoryMailbox
 from simulator.timeline import Timeline
@@ -123,10 +124,15 @@ class Disk:
         return {name for name, owner in owners.items() if owner is None or not owner.stands_still}
 
     def create(
-        self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
+        self,
+        row: ExecutionRow,
+        records: Sequence[tuple[str, bytes]] = (),
+        *,
+        key: StartKey | None = None,
+        attributes: Sequence[ExecutionAttribute] = (),
     ) -> None:
         """`Store.create`."""
-        self._commit(lambda: self._shared.create(row, records, key=key))
+        self._commit(lambda: self._shared.create(row, records, key=key, attributes=attributes))
 
     def places(self) -> tuple[PlaceRow, ...]:
         """`Store.places`."""

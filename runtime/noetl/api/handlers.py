@@ -3,7 +3,7 @@
 import json
 from asyncio import timeout, wrap_future
 from contextlib import suppress
-from typing import Any, get_args
+from typing import Any
 from uuid import uuid4
 
 from starlette.concurrency import run_in_threadpool
@@ -16,7 +16,6 @@ from noetl.api.bodies import (
     SOURCE_BYTES,
     BlobBody,
     LetterBody,
-    ShownStatus,
     SignalBody,
     StartBody,
     body_of,
@@ -30,7 +29,6 @@ from noetl.api.problems import BadRequest, Rejected, Unknown, no_room, problem
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, Start
 from noetl.api.streams import Streams
-from noetl.ports import Wanted
 from noetl.ports.catalogue import Versions
 from noetl.ports.idempotency import KEY, BadKey, start_key
 from noetl.ports.mailbox import Letter, WantedMail, kept_for
@@ -40,7 +38,6 @@ from noetl_ir.correlation import is_storable
 from noetl_ir.expr import Json
 
 BYTES = "application/octet-stream"
-_STATUSES = frozenset(get_args(ShownStatus))
 
 
 def service_of(request: Request) -> ApiService:
@@ -82,25 +79,6 @@ async def openapi(request: Request) -> Response:
     from noetl.api.openapi import document
 
     return JSONResponse(document(request.app.state.operations))
-
-
-async def list_executions(request: Request) -> Response:
-    """Executions, newest first; with `now=true`, of those that are not over also what they do and wait for."""
-    status = request.query_params.get("status", "")
-    if status and status not in _STATUSES:
-        raise BadRequest(f"`status` is one of {', '.join(sorted(_STATUSES))}")
-    limit, query = limit_of(request), request.query_params
-    wanted = Wanted(
-        status, query.get("parent", ""), query.get("open") == "true", query.get("before", ""), limit,
-        top=query.get("top") == "true", text=query.get("text", ""), rerun_of=query.get("rerun_of", ""),
-    )  # fmt: skip
-    rows = await run_in_threadpool(service_of(request).executions, wanted, now=query.get("now") == "true")
-    return page("executions", rows, rows[-1]["execution_id"] if len(rows) == limit else None)
-
-
-async def get_counts(request: Request) -> Response:
-    """How many executions there are by status."""
-    return JSONResponse(await run_in_threadpool(service_of(request).counts))
 
 
 async def get_row(request: Request) -> Response:

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from noetl.api import (
     auditing,
     derived,
+    finding,
     handlers,
     many,
     named_secrets,
@@ -51,6 +52,7 @@ from noetl.ports.idempotency import KEY
 from noetl.ports.user_sessions import Sessions
 
 _ONE = "/executions/{execution_id}"
+_SHORT = ("status", "parent", "open", "top", "text", "rerun_of")
 _POSITION = "the position in the log of the event before"
 ROUTES = (
     Operation("GET", "/healthz", "", handlers.healthz),
@@ -64,11 +66,19 @@ ROUTES = (
         "GET",
         "/executions",
         "viewer",
-        handlers.list_executions,
-        query=("status", "parent", "open", "top", "text", "now", "rerun_of"),
+        finding.list_executions,
+        query=("query", *_SHORT, "now"),
         pages=Paged("executions", "the id of the execution before", cursor="before"),
     ),
-    Operation("GET", "/counts", "viewer", handlers.get_counts),
+    Operation("GET", "/counts", "viewer", finding.get_counts),
+    Operation(
+        "GET",
+        "/counts/{group:path}",
+        "viewer",
+        finding.count_by,
+        query=("query", *_SHORT),
+        pages=Paged("counts", "how many rows were before", counts=True),
+    ),
     Operation(
         "POST", "/executions", "operator", handlers.start_execution, StartBody, status=201, headers=(KEY,), deed="start"
     ),

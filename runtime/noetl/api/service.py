@@ -162,7 +162,11 @@ class ApiService:
         # One question for the whole page: a child is driven by the owner of its root, and a page of a thousand would
         # ask a thousand times.
         owned = self.runtime.store.owned({*roots.values()}) if roots else frozenset[str]()
-        documents = [row_document(row, owned=roots.get(row.execution_id) in owned) for row in rows]
+        found_by = self.runtime.store.attributes([row.execution_id for row in rows])
+        documents = [
+            row_document(row, owned=roots.get(row.execution_id) in owned, attributes=found_by.get(row.execution_id, ()))
+            for row in rows
+        ]
         if now:
             until = time.monotonic() + _LOOKS
             for row, document in zip(rows, documents, strict=True):

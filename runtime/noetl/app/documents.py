@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from noetl.app.ending import Ending, ending_of, written_counts
 from noetl.app.picture import Why, interruptions_of, queue_now, rows_of
 from noetl.app.prospects import steps_to_come
@@ -15,13 +17,33 @@ from noetl.ports import ExecutionRow
 from noetl.ports.audit import AuditRow
 from noetl.ports.catalogue import PlanRow
 from noetl.ports.mailbox import MailRow
+from noetl.ports.queries import LABEL, SEARCH, ExecutionAttribute
 from noetl.server.execution import status_of
 from noetl_ir.events import Event, iso_of, step_run_of
 from noetl_ir.expr import Json
 
 
-def row_document(row: ExecutionRow, *, owned: bool) -> dict[str, Json]:
-    """An execution as lists show it; times as RFC 3339, `owned` whether a process drives it now."""
+def attributes_document(attributes: Sequence[ExecutionAttribute]) -> dict[str, Json]:
+    """Labels and search attributes as documents show them; times as RFC 3339."""
+    found: dict[str, Json] = {}
+    for key, prefix in (("labels", LABEL), ("search", SEARCH)):
+        mine = {each.name.removeprefix(prefix): _value_of(each) for each in attributes if each.name.startswith(prefix)}
+        if mine:
+            found[key] = mine
+    return found
+
+
+def _value_of(attribute: ExecutionAttribute) -> Json:
+    number = attribute.number
+    if attribute.kind not in ("number", "bool") or number is None:
+        return attribute.text
+    return bool(number) if attribute.kind == "bool" else int(number) if number == int(number) else number
+
+
+def row_document(row: ExecutionRow, *, owned: bool, attributes: Sequence[ExecutionAttribute] = ()) -> dict[str, Json]:
+    """An execution as lists show it; times as RFC 3339, `owned` whether a process drives it now; what it is found by in
+    `labels` and `search`, where it has some.
+    """
     return {
         "execution_id": row.execution_id,
         "status": row.status,
@@ -32,6 +54,8 @@ def row_document(row: ExecutionRow, *, owned: bool) -> dict[str, Json]:
         "ended": iso_of(row.ended) if row.ended is not None else None,
         "parent": row.parent_execution_id,
         "rerun_of": row.rerun_of,
+        "error": row.error,
+        **attributes_document(attributes),
     }
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from noetl.app.documents import version_document
-from noetl.cli.stores import existing_runtime, is_there, json_option, server_option, store_option
+from noetl.cli.stores import existing_runtime, json_option, server_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
-from noetl.ports.catalogue import PlanRow, Versions
+from noetl.ports.catalogue import Versions
 
 
 @click.command("playbooks", short_help="List the playbooks of a catalogue.")
@@ -18,10 +18,8 @@ from noetl.ports.catalogue import PlanRow, Versions
 @json_option
 def playbooks(path: str | None, limit: int | None, url: str, as_json: bool) -> int:
     """List the playbooks that were registered or run, each with its newest version; with PATH, all versions of one."""
-    rows: tuple[PlanRow, ...] = ()
-    if is_there(url):
-        with existing_runtime(url) as runtime:
-            rows = runtime.store.plans(Versions(path or "", newest=path is None, limit=limit or 0))
+    with existing_runtime(url) as runtime:
+        rows = runtime.store.plans(Versions(path or "", newest=path is None, limit=limit or 0))
     if path is not None and not rows:
         raise Problem(f"there is no playbook `{path}`")
     if as_json:

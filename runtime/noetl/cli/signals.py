@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from noetl.app.documents import mail_document
-from noetl.cli.stores import existing_runtime, is_there, json_option, server_option, store_option
+from noetl.cli.stores import existing_runtime, json_option, server_option, store_option
 from noetl.cli.text import json_text, moment, table
 from noetl.ports.mailbox import MailRow, WantedMail
 from noetl_ir.correlation import HALF, is_storable
@@ -28,10 +28,8 @@ def signals(key: str, prefix: str, limit: int | None, url: str, as_json: bool) -
     """
     if not is_storable(key + prefix):
         raise click.UsageError(f"--key and --prefix: the text {HALF}")
-    rows: tuple[MailRow, ...] = ()
-    if is_there(url):
-        with existing_runtime(url) as runtime:
-            rows = runtime.store.mailbox.rows(WantedMail(key, prefix, limit=limit or 0))
+    with existing_runtime(url) as runtime:
+        rows = runtime.store.mailbox.rows(WantedMail(key, prefix, limit=limit or 0))
     if as_json:
         click.echo(json_text([mail_document(row) for row in rows]))
     elif rows:

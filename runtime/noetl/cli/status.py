@@ -18,7 +18,6 @@ from noetl.cli.stores import (
     command_with,
     existing_runtime,
     is_remote,
-    is_there,
     json_option,
     row_of,
     server_option,
@@ -154,13 +153,10 @@ def _tell_phases(ending: Ending, execution: Execution) -> None:
 def _all(url: str, *, as_json: bool) -> int:
     """How many stand how, and those that are not over."""
     # A store leaves out a status that none has; `--json` has them all.
-    counts = dict.fromkeys(STATUSES, 0)
-    unfinished: list[tuple[ExecutionRow, bool]] = []
-    if is_there(url):
-        with existing_runtime(url) as runtime:
-            counts |= runtime.store.counts()
-            rows = runtime.store.executions(Wanted(open=True))
-            unfinished = [(row, is_driven(runtime, row)) for row in rows]
+    with existing_runtime(url) as runtime:
+        counts = dict.fromkeys(STATUSES, 0) | runtime.store.counts()
+        rows = runtime.store.executions(Wanted(open=True))
+        unfinished = [(row, is_driven(runtime, row)) for row in rows]
     if as_json:
         documents: list[Json] = [row_document(row, owned=owned) for row, owned in unfinished]
         click.echo(json_text({"counts": dict(counts), "unfinished": documents}))

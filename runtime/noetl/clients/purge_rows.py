@@ -56,6 +56,7 @@ _GO = (
     "DELETE FROM mail_waits WHERE execution_id = :name",
     "DELETE FROM places WHERE execution_id = :name",
     "DELETE FROM starts WHERE execution_id = :name",
+    "DELETE FROM attributes WHERE execution = (SELECT number FROM executions WHERE execution_id = :name)",
     "DELETE FROM inbox WHERE execution = (SELECT number FROM executions WHERE execution_id = :name)",
     "DELETE FROM executions WHERE execution_id = :name",
 )

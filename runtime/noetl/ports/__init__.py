@@ -19,6 +19,7 @@ from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from noetl.ports.purges import Purges
+    from noetl.ports.queries import Condition, ExecutionAttribute
 
 
 class Conflict(Exception):
@@ -111,7 +112,7 @@ class ExecutionRow(NamedTuple):
     """The row of an execution in lists; kept in the same transaction as the events it sums up.
 
     `status` is one of `running paused completed failed cancelled blocked`; times are microseconds since the
-    epoch; `rerun_of` is the execution whose log its own begins with.
+    epoch; `rerun_of` is the execution whose log its own begins with; `error` the code of its failure.
     """
 
     execution_id: str
@@ -122,6 +123,7 @@ class ExecutionRow(NamedTuple):
     started: int
     ended: int | None
     rerun_of: str | None = None
+    error: str | None = None
 
 
 # The position is what keeps two writers apart: ownership alone does not, as a process that stood still does not know
@@ -130,7 +132,8 @@ class Append(NamedTuple):
     """Events that go behind position `expected` of a log, and how its execution stands once they are there.
 
     With `ended`, its inbox was read up to the row `read`: the execution does not end while a signal behind that is
-    there; None ends it in any case.
+    there; None ends it in any case. `error` is the code of its failure; `attributes` are all that it is found by then,
+    None where they stay.
     """
 
     execution_id: str
@@ -139,6 +142,8 @@ class Append(NamedTuple):
     status: str
     ended: int | None
     read: int | None = None
+    error: str | None = None
+    attributes: "tuple[ExecutionAttribute, ...] | None" = None
 
 
 class Wanted(NamedTuple):
@@ -148,6 +153,7 @@ class Wanted(NamedTuple):
     - `text`: in the path, or at the beginning of the id; the case of ASCII letters does not matter.
     - `before`: only the rows behind that of this id; `limit`: at most so many rows, 0 for all.
     - `started_before`: microseconds since the epoch, 0 for any time; `rerun_of`: the execution that it is a rerun of.
+    - `query`: whatever else is asked of them; all of it has to hold.
     """
 
     status: str = ""
@@ -159,6 +165,7 @@ class Wanted(NamedTuple):
     text: str = ""
     started_before: int = 0
     rerun_of: str = ""
+    query: "Condition | None" = None
 
 
 ALL = Wanted()
@@ -199,9 +206,15 @@ class Store(Protocol):
     def purges(self) -> "Purges": ...
 
     def create(
-        self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
+        self,
+        row: ExecutionRow,
+        records: Sequence[tuple[str, bytes]] = (),
+        *,
+        key: StartKey | None = None,
+        attributes: "Sequence[ExecutionAttribute]" = (),
     ) -> None:
-        """Add an execution, with its first events and the key of its start in the same transaction.
+        """Add an execution, with its first events, the key of its start, and what it is found by, in the same
+        transaction.
 
         One that is there with the same playbook, plan and parent stays as it is; its events must be there
         too. Raises Conflict, and Taken where another execution has the key: then nothing is added.
@@ -260,6 +273,16 @@ class Store(Protocol):
 
     def counts(self) -> dict[str, int]:
         """How many executions there are by status; a status that none has may be absent."""
+        ...
+
+    def tally(self, wanted: Wanted, group: str) -> tuple[tuple[str | None, int], ...]:
+        """How many executions are wanted of each value of a group, `status`, `error`, `playbook` or the name of an
+        attribute: those of most first, None for those without one. `before` and `limit` are not looked at.
+        """
+        ...
+
+    def attributes(self, execution_ids: Sequence[str]) -> "dict[str, tuple[ExecutionAttribute, ...]]":
+        """The attributes of executions by name; without those that have none."""
         ...
 
     # Under one digest there is one plan for ever: a log names its plan by digest alone, and is folded with it years

@@ -125,7 +125,7 @@ class OwnedExecution:
         execution = self.execution
         # The first turn may end the execution already. The row says so in the transaction that creates it, else a
         # crash after that would leave an execution that is over among those that are open.
-        row = row._replace(status=status_of(execution), ended=self._shown_end(execution.ended))
+        row = self._stands(row)
         records = self._decided(turn.events)
         self._keep(lambda: self._store.create(row, records, key=key))
         self.dues.written(execution.timers, self._turned)
@@ -138,7 +138,7 @@ class OwnedExecution:
         turn = self._turn()
         record_request(turn, request)
         reports.fault(turn, problem)
-        row = row._replace(status=status_of(self.execution), ended=self._shown_end(self.execution.ended))
+        row = self._stands(row)
         records = self._decided(turn.events)
         self._keep(lambda: self._store.create(row, records, key=key))
         return turn.events, []
@@ -355,7 +355,8 @@ class OwnedExecution:
             name, status, ended = execution.execution_id, status_of(execution), self._shown_end(execution.ended)
             # What the engine's mistake ended is over, whatever came; it is read when that is tried again.
             read = execution.inbox_row if execution.fault is None else None
-            self._journal.add_turn(Append(name, expected, records, status, ended, read))
+            error = error_code_of(execution) if ended is not None else None
+            self._journal.add_turn(Append(name, expected, records, status, ended, read, error))
             self._last = turn.events
             self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)
@@ -388,6 +389,12 @@ class OwnedExecution:
         except Fault:
             brought = {}
         return _incoming(ask, brought)
+
+    def _stands(self, row: ExecutionRow) -> ExecutionRow:
+        """The row of an execution that is made, as it stands behind its first turn."""
+        execution = self.execution
+        error = error_code_of(execution) if execution.is_over else None
+        return row._replace(status=status_of(execution), ended=self._shown_end(execution.ended), error=error)
 
     def _shown_end(self, ended: int | None) -> int | None:
         """When it ended, as lists show it."""
@@ -439,3 +446,13 @@ def status_of(execution: Execution) -> str:
     if execution.paused and not execution.is_over:
         return "paused"
     return "running" if execution.status == "new" else execution.status
+
+
+def error_code_of(execution: Execution) -> str | None:
+    """The code of the failure of an execution, as lists have it; None where it has none."""
+    code = (execution.fault or execution.failure or {}).get("code")
+    return code[:LONGEST_CODE].encode("utf-8", "replace").decode() if isinstance(code, str) and code else None
+
+
+LONGEST_CODE = 255
+"""Characters of a code in lists: authors make codes too."""

@@ -10,10 +10,13 @@ a gap. Where a transaction fails, its executions are stored one by one, so that 
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from noetl.ports import Append, Clock, Conflict, Owned, Store, StoreRefused, Unread
 from noetl_ir.records import NamedTuple
+
+if TYPE_CHECKING:
+    from noetl.ports.queries import ExecutionAttribute
 
 _T = TypeVar("_T")
 
@@ -229,11 +232,7 @@ class Journal:
             self._taken_over(execution_id, problem)
 
     def _store_all(self, appends: Sequence[Append]) -> None:
-        if len(appends) > 1:
-            self._keep(lambda: self._store.append_all(appends))
-            return
-        name, expected, records, status, ended, read = appends[0]
-        self._keep(lambda: self._store.append(name, expected, records, status=status, ended=ended, read=read))
+        self._keep(lambda: self._store.append_all(appends))
 
     def _transaction(self) -> list[Append]:
         """The first turns, as many as one transaction has."""
@@ -273,6 +272,13 @@ def together(turns: Sequence[Append]) -> list[Append]:
             mine[-1].status,
             mine[-1].ended,
             mine[-1].read,
+            mine[-1].error,
+            _newest_attributes(mine),
         )
         for name, mine in found.items()
     ]
+
+
+def _newest_attributes(turns: Sequence[Append]) -> "tuple[ExecutionAttribute, ...] | None":
+    """The attributes of an execution behind some turns; None where they change none."""
+    return next((turn.attributes for turn in reversed(turns) if turn.attributes is not None), None)

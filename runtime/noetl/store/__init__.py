@@ -4,10 +4,10 @@
 with `open_blobs(url, *, hook=None)` keeps `Blobs`, one with `open_outputs(url)` the `Outputs` of tasks.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeGuard
 
-from noetl.ports import Append, Conflict, Wanted
+from noetl.ports import Append, Conflict
 from noetl_ir.records import NamedTuple
 
 
@@ -68,42 +68,9 @@ def cut_off(execution_id: str, position: int, count: int) -> str:
 
 
 SELECT_EXECUTIONS = (
-    "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended, rerun_of FROM executions"
+    "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended, rerun_of, error"
+    " FROM executions"
 )
-_WANTED = {
-    "status": "status = {status}",
-    "parent": "parent_execution_id = {parent}",
-    "open": "ended IS NULL",
-    "top": "parent_execution_id IS NULL",
-    "text": "({small_path} LIKE {anywhere} ESCAPE '!' OR lower(execution_id) LIKE {beginning} ESCAPE '!')",
-    "rerun_of": "rerun_of = {rerun_of}",
-    "started_before": "started < {started_before}",
-    "before": "(started, number) < (SELECT started, number FROM executions WHERE execution_id = {before})",
-}
-
-
-def condition(wanted: Wanted, marks: Mapping[str, str]) -> str:
-    """Which executions are `wanted`, as SQL; `marks` are its parameters by field, those of `patterns_of`, and as
-    `small_path` the playbook in small ASCII letters.
-
-    Only what is asked stands in it: the rest would hide from the planner that few of many executions are open.
-    """
-    asked = wanted._asdict()
-    return " AND ".join(["true", *(text.format_map(marks) for name, text in _WANTED.items() if asked[name])])
-
-
-PATTERNS = ("anywhere", "beginning")
-
-
-def patterns_of(text: str) -> dict[str, str]:
-    """The patterns of LIKE, with the escape `!`, for what has `text` anywhere, and at its beginning."""
-    escaped = "".join(f"!{c}" if c in "!%_" else c for c in small(text))
-    return dict(zip(PATTERNS, (f"%{escaped}%", f"{escaped}%"), strict=True))
-
-
-def small(text: str) -> str:
-    """A text with its ASCII letters small: those that SQLite's `lower` knows, so that all stores find the same."""
-    return "".join(c.lower() if c.isascii() else c for c in text)
 
 
 def seal_name_of(digest: str) -> str:

@@ -1,7 +1,6 @@
 """How long turns are pending, and in which order what waits for them follows."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -127,23 +126,19 @@ def test_who_loses_one_while_something_follows_loses_that_one() -> None:
 def test_who_is_refused_and_flushes_has_nothing_follow_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """`done` of each turn looks whether it is on disk."""
     pending = Pending(EVERY_ROUND)
-    append, refused = pending.store.append, list[str]()
+    append_all, refused = pending.store.append_all, list[str]()
 
     def refuse(name: str, problem: StoreRefused) -> None:
         refused.append(name)
         pending.journal.flush()
 
-    def one_by_one(name: str, expected: int, records: Any, **more: Any) -> int:
-        if name == "a":
-            raise StoreRefused("it cannot be stored")
-        return append(name, expected, records, **more)
-
-    def all_at_once(appends: Any) -> None:
-        raise StoreRefused("one of them cannot be stored")
+    def refusing(appends: Sequence[Append]) -> None:
+        if "a" in [append.execution_id for append in appends]:
+            raise StoreRefused("one of them cannot be stored")
+        append_all(appends)
 
     monkeypatch.setattr(pending.journal, "_refuse", refuse)
-    monkeypatch.setattr(pending.store, "append", one_by_one)
-    monkeypatch.setattr(pending.store, "append_all", all_at_once)
+    monkeypatch.setattr(pending.store, "append_all", refusing)
     for name in "abab":
         pending.turn(name)
     pending.journal.flush()

@@ -40,7 +40,7 @@ class Disk:
         self.is_full = False
         self.refused = 0
         for part, names in (
-            (server.runtime.store, ("append", "create", "post", "put_plan")),
+            (server.runtime.store, ("append_all", "create", "post", "put_plan")),
             (server.runtime.blobs, ("put",)),
         ):
             for name in names:

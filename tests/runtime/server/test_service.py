@@ -1,6 +1,7 @@
 """The service that drives a store: what it takes up, what it gives up, and when it ends."""
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from noetl.api.notifier import Notifier
 from noetl.app.composition import driver_of, server_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.engine.starting import Request
-from noetl.ports import Busy, StoreFailure
+from noetl.ports import Append, Busy, StoreFailure
 
 WAITS = """
 workflow:
@@ -76,14 +77,14 @@ def test_a_store_that_fails_for_a_while_costs_nothing(tmp_path: Path, monkeypatc
     with served(tmp_path) as server:
         begun(server, compiled(WAITS), "e1")
         store, failing = server.runtime.store, [True]
-        append = store.append
+        append_all = store.append_all
 
-        def fail(*args: object, **named: object) -> int:
+        def fail(appends: Sequence[Append]) -> None:
             if failing[0]:
                 raise StoreFailure("the disk is full")
-            return append(*args, **named)  # type: ignore[arg-type]
+            append_all(appends)
 
-        monkeypatch.setattr(store, "append", fail)
+        monkeypatch.setattr(store, "append_all", fail)
         server.client.post("/executions/e1/signal", json={"name": "go"})
         until(lambda: server.client.get("/readyz").status_code == 503)
         for _ in range(20):

@@ -7,9 +7,10 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from noetl.host.confined_files import file_name_of
 from noetl.ports import (
@@ -35,12 +36,15 @@ from noetl.ports.idempotency import StartKey
 from noetl.ports.output import Outputs
 from noetl.ports.places import PlaceRow
 from noetl.ports.purges import Purges
-from noetl.store import is_sealed, missing, seal_of, small
+from noetl.store import is_sealed, missing, seal_of
 from noetl.store.memory.audit import MemoryAudit
 from noetl.store.memory.mailbox import MemoryMailbox
 from noetl.store.memory.schedules import MemorySchedules
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference
+
+if TYPE_CHECKING:
+    from noetl.ports.queries import ExecutionAttribute
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
@@ -80,6 +84,7 @@ class MemoryStore:
     def __init__(self, *, hook: Hook | None = None, now: Callable[[], int] = wall_time) -> None:
         self._lock = threading.RLock()
         self._rows: dict[str, ExecutionRow] = {}
+        self._attributes: dict[str, tuple[ExecutionAttribute, ...]] = {}
         self._logs: dict[str, list[Record]] = {}
         self._ids: dict[str, dict[str, int]] = {}
         self._plans: dict[str, bytes] = {}
@@ -109,7 +114,12 @@ class MemoryStore:
         return self
 
     def create(
-        self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
+        self,
+        row: ExecutionRow,
+        records: Sequence[tuple[str, bytes]] = (),
+        *,
+        key: StartKey | None = None,
+        attributes: "Sequence[ExecutionAttribute]" = (),
     ) -> None:
         with self._lock:
             self._reach("create.before_write")
@@ -122,6 +132,8 @@ class MemoryStore:
                 fresh = missing(0, 0, records, lambda _: None)
                 self._reach("create.before_commit")
                 self._rows[row.execution_id] = row
+                if attributes:
+                    self._attributes[row.execution_id] = tuple(attributes)
                 self._logs[row.execution_id], self._ids[row.execution_id] = [], {}
                 self._extend(row.execution_id, fresh)
                 if key is not None:
@@ -180,7 +192,10 @@ class MemoryStore:
             if records:
                 self._extend(append.execution_id, records)
                 row = self._rows[append.execution_id]
-                self._rows[append.execution_id] = row._replace(status=append.status, ended=append.ended)
+                error = append.error or row.error if append.ended is not None else None
+                self._rows[append.execution_id] = row._replace(status=append.status, ended=append.ended, error=error)
+                if append.attributes is not None:
+                    self._attributes[append.execution_id] = append.attributes
         self._reach("append.after_commit")
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
@@ -208,8 +223,37 @@ class MemoryStore:
         if wanted.before:
             names = [row.execution_id for row in rows]
             rows = rows[names.index(wanted.before) + 1 :] if wanted.before in names else []
-        found = (row for row in rows if _is_wanted(row, wanted))
-        return tuple(islice(found, wanted.limit or None))
+        return tuple(islice(self._found(rows, wanted), wanted.limit or None))
+
+    def _found(self, rows: Iterable[ExecutionRow], wanted: Wanted) -> Iterator[ExecutionRow]:
+        from noetl.clients.conditions import condition_of
+        from noetl.store.memory.finding import is_found
+
+        condition = condition_of(wanted)
+        for row in rows:
+            if is_found(condition, row, self._by_name(row.execution_id), self._versions_of):
+                yield row
+
+    def _versions_of(self, row: ExecutionRow) -> list[int]:
+        digests = self._paths.get(row.playbook, [])
+        return [number for number, digest in enumerate(digests, 1) if digest == row.plan_digest]
+
+    def tally(self, wanted: Wanted, group: str) -> tuple[tuple[str | None, int], ...]:
+        from noetl.store.memory.finding import tally_of
+
+        with self._lock:
+            self._reach()
+            found = self._found(self._rows.values(), wanted)
+            return tally_of(((row, self._by_name(row.execution_id)) for row in found), group)
+
+    def _by_name(self, execution_id: str) -> "dict[str, ExecutionAttribute]":
+        return {each.name: each for each in self._attributes.get(execution_id, ())}
+
+    def attributes(self, execution_ids: Sequence[str]) -> "dict[str, tuple[ExecutionAttribute, ...]]":
+        with self._lock:
+            self._reach()
+            found = {name: self._attributes.get(name, ()) for name in execution_ids}
+            return {name: tuple(sorted(rows)) for name, rows in found.items() if rows}
 
     def counts(self) -> dict[str, int]:
         with self._lock:
@@ -368,7 +412,7 @@ class MemoryStore:
                 if self._rows[name].parent_execution_id is None:
                     self.audit.record_deed("purge", name)
                 self.mailbox.settle_mail(name, self.mailbox.correspondence(name).calls, ())
-                for table in (self._rows, self._logs, self._ids, self._signalled):
+                for table in (self._rows, self._attributes, self._logs, self._ids, self._signalled):
                     table.pop(name, None)
             # A row of the inbox keeps its place, as the number of the next one follows from it.
             self._inbox = [row._replace(body=None) if row.execution_id in there else row for row in self._inbox]
@@ -495,18 +539,6 @@ class MemoryStore:
             raise StoreFailure("the store is closed")
         if point is not None and self._hook is not None:
             self._hook(point)
-
-
-def _is_wanted(row: ExecutionRow, wanted: Wanted) -> bool:
-    return (
-        wanted.status in ("", row.status)
-        and wanted.parent in ("", row.parent_execution_id)
-        and not (wanted.open and row.ended is not None)
-        and not (wanted.top and row.parent_execution_id is not None)
-        and wanted.rerun_of in ("", row.rerun_of)
-        and (not wanted.started_before or row.started < wanted.started_before)
-        and (small(wanted.text) in small(row.playbook) or small(row.execution_id).startswith(small(wanted.text)))
-    )
 
 
 class MemoryBlobs:

@@ -9,19 +9,22 @@ positions without gaps, a checksum that chains the events of an execution.
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, TypeVar
 from zlib import crc32
 
 from psycopg.errors import UniqueViolation
 
 from noetl.clients.deed_rows import record_deed
-from noetl.ports import ALL, Append, Conflict, Damaged, ExecutionRow, Record, Taken, Wanted
+from noetl.ports import Append, Conflict, Damaged, ExecutionRow, Record, Taken
 from noetl.ports.actors import actor_now
 from noetl.ports.idempotency import StartKey
-from noetl.store import PATTERNS, SELECT_EXECUTIONS, Head, condition, cut_off, is_end, missing, patterns_of
+from noetl.ports.queries import ExecutionAttribute
+from noetl.store import SELECT_EXECUTIONS, Head, cut_off, is_end, missing
 from noetl.store.postgres.access import DatabaseAccess
+from noetl.store.postgres.finding import keep_attributes
 from noetl.store.postgres.pool import PostgresConnection
-from noetl.store.postgres.texts import read, written
+from noetl.store.postgres.texts import read, read_row, written
 from noetl.store.postgres.transaction import PostgresTransaction
 
 _Records = Sequence[tuple[str, bytes]]
@@ -29,16 +32,14 @@ _Records = Sequence[tuple[str, bytes]]
 _KNOWN = 10_000
 _PAGE = 256
 _TRIES = 5
-_MARKS = {name: f"%({name})s" for name in (*Wanted._fields, *PATTERNS)}
-_MARKS["small_path"] = 'lower(playbook COLLATE "C")'
 _BATCH = """unnest(%(positions)b::integer[], %(ids)b::text[], %(bodies)b::bytea[], %(chains)b::bigint[])
   AS fresh (position, event_id, body, chain)"""
 _CREATE = f"""
 WITH made AS (
   INSERT INTO executions
-    (execution_id, playbook, plan_digest, status, parent_execution_id, started, ended, rerun_of, events, chain)
+    (execution_id, playbook, plan_digest, status, parent_execution_id, started, ended, rerun_of, error, events, chain)
   VALUES (%(name)s, %(playbook)s, %(digest)s, %(status)s, %(parent)s, %(started)s, %(ended)s, %(rerun_of)s,
-    %(count)s, %(chain)s)
+    %(error)s, %(count)s, %(chain)s)
   ON CONFLICT (execution_id) DO NOTHING RETURNING number
 ), logged AS (
   INSERT INTO events SELECT number, fresh.* FROM made, {_BATCH}
@@ -53,7 +54,8 @@ _INSERT = f"""
 WITH logged AS (
   INSERT INTO events SELECT %(number)s, fresh.* FROM {_BATCH} WHERE {_OWNED} RETURNING position
 ), summed AS (
-  UPDATE executions SET status = %(status)s, ended = %(ended)s, events = %(count)s, chain = %(chain)s
+  UPDATE executions SET status = %(status)s, ended = %(ended)s, error = %(error)s, events = %(count)s,
+    chain = %(chain)s
   WHERE number = %(number)s AND EXISTS (SELECT FROM logged)
 )
 SELECT FROM logged
@@ -69,12 +71,14 @@ SELECT FROM logged
 )
 # Nor does what is over leave a signal unread: `may_end` raises then.
 _INSERT_LAST = _INSERT_LAST.replace("ended = %(ended)s", "ended = may_end(signalled, %(read)s, %(ended)s)")
+# What is restored keeps the code that it was made with.
+_INSERT_LAST = _INSERT_LAST.replace("error = %(error)s", "error = coalesce(%(error)s, error)")
 # Of several logs at once: where one is another owner's, nothing is written at all.
 _INSERT_ALL = """
 WITH turns AS (
   SELECT * FROM unnest(%(numbers)b::bigint[], %(names)b::text[], %(statuses)b::text[], %(endings)b::bigint[],
-    %(counts)b::integer[], %(sums)b::bigint[], %(held)b::boolean[], %(reads)b::bigint[])
-    AS turns (number, name, status, ended, events, chain, held, unread_from)
+    %(counts)b::integer[], %(sums)b::bigint[], %(held)b::boolean[], %(reads)b::bigint[], %(errors)b::text[])
+    AS turns (number, name, status, ended, events, chain, held, unread_from, error)
 ), logged AS (
   INSERT INTO events SELECT fresh.* FROM unnest(%(executions)b::bigint[], %(positions)b::integer[],
     %(ids)b::text[], %(bodies)b::bytea[], %(chains)b::bigint[]) AS fresh (execution, position, event_id, body, chain)
@@ -84,7 +88,8 @@ WITH turns AS (
   RETURNING position
 ), summed AS (
   UPDATE executions SET status = turns.status, ended = CASE WHEN turns.ended IS NOT NULL
-    THEN may_end(executions.signalled, turns.unread_from, turns.ended) END, events = turns.events, chain = turns.chain
+    THEN may_end(executions.signalled, turns.unread_from, turns.ended) END, events = turns.events, chain = turns.chain,
+    error = CASE WHEN turns.ended IS NOT NULL THEN coalesce(turns.error, executions.error) END
   FROM turns WHERE executions.number = turns.number AND EXISTS (SELECT FROM logged)
 ), freed AS (
   DELETE FROM owners USING turns WHERE turns.ended IS NOT NULL AND turns.held AND owners.holder = %(holder)s
@@ -114,7 +119,14 @@ class Log:
         self._heads: dict[str, Head] = {}
         self._lock = threading.Lock()
 
-    def create(self, row: ExecutionRow, records: _Records = (), *, key: StartKey | None = None) -> None:
+    def create(
+        self,
+        row: ExecutionRow,
+        records: _Records = (),
+        *,
+        key: StartKey | None = None,
+        attributes: Sequence[ExecutionAttribute] = (),
+    ) -> None:
         self._access.reach("create.before_write")
         fresh, holder = missing(0, 0, records, lambda _: None), self._access.holder
 
@@ -127,10 +139,13 @@ class Log:
                 "parent": None if parent is None else written(parent),
                 "started": row.started, "ended": row.ended, "who": holder.who,
                 "rerun_of": None if old is None else written(old),
+                "error": None if row.error is None else written(row.error),
                 # 0 where nobody owns it yet: `create` may be called for an execution that its caller does not drive.
                 "holder": holder.number if row.execution_id in holder.new else 0, **batch,
             }  # fmt: skip
             number = connection.execute(_CREATE, values).fetchone()
+            if number is not None and attributes:
+                keep_attributes(connection, number[0], attributes)
             return None if number is None else Head(number[0], position, chain, row.status, row.ended)
 
         def claim(connection: PostgresConnection, key: StartKey) -> None:
@@ -141,7 +156,7 @@ class Log:
                 raise Taken(read(holder), request)
 
         def begun(connection: PostgresConnection) -> Head | None:
-            if key is None and actor_now() is None:
+            if key is None and actor_now() is None and not attributes:
                 return made(connection)
             with connection.transaction():
                 if key is not None:
@@ -186,7 +201,11 @@ class Log:
         heads = [head for head, append in zip(known, appends, strict=True) if is_end(head, append)]
 
         def quickly(connection: PostgresConnection) -> list[Head]:
-            return self._insert(connection, heads, appends)
+            # Nearly always one statement; what executions are found by seldom changes.
+            with (
+                connection.transaction() if any(append.attributes is not None for append in appends) else nullcontext()
+            ):
+                return self._insert(connection, heads, appends)
 
         def carefully(connection: PostgresConnection) -> list[Head]:
             with connection.transaction():
@@ -247,13 +266,6 @@ class Log:
         found = self._access.rows(f"{SELECT_EXECUTIONS} WHERE execution_id = %s", (written(execution_id),))
         return _row(found[0]) if found else None
 
-    def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
-        texts = {"parent": written(wanted.parent), "before": written(wanted.before)}
-        values = {**wanted._asdict(), **texts, **patterns_of(written(wanted.text))}
-        where = condition(wanted, _MARKS)
-        query = f"{SELECT_EXECUTIONS} WHERE {where} ORDER BY started DESC, number DESC LIMIT NULLIF(%(limit)s, 0)"
-        return tuple(map(_row, self._access.rows(query, values)))
-
     def counts(self) -> dict[str, int]:
         return dict(self._access.rows("SELECT status, count(*) FROM executions GROUP BY status"))
 
@@ -266,7 +278,8 @@ class Log:
             owned = holder.number if append.execution_id in holder.names else 0
             values: dict[str, Any] = {
                 "number": head.number, "name": written(append.execution_id), "status": append.status,
-                "ended": append.ended, "read": _read_up_to(append), "holder": owned, **batch,
+                "ended": append.ended, "error": None if append.error is None else written(append.error),
+                "read": _read_up_to(append), "holder": owned, **batch,
             }  # fmt: skip
             after = [Head(head.number, position, chain, append.status, append.ended)]
             statement = _INSERT if append.ended is None else _INSERT_LAST
@@ -276,6 +289,9 @@ class Log:
         if connection.execute(statement, values).rowcount != sum(len(append.records) for append in appends):
             names = ", ".join(repr(append.execution_id) for append in appends[:3])
             raise Conflict(f"execution {names} is owned by another process now")
+        for append, head in zip(appends, after, strict=True):
+            if append.attributes is not None:
+                keep_attributes(connection, head.number, append.attributes)
         return after
 
     def _free(self, work: Callable[[PostgresConnection], _T]) -> _T | None:
@@ -367,6 +383,7 @@ def _batches(
         "sums": [head.chain for head in after],
         "held": [append.execution_id in owned for append in appends],
         "reads": [_read_up_to(append) for append in appends],
+        "errors": [None if append.error is None else written(append.error) for append in appends],
     }
     return {**columns, **turns}, after
 
@@ -377,8 +394,4 @@ def _read_up_to(append: Append) -> int:
 
 
 def _row(columns: Sequence[Any]) -> ExecutionRow:
-    name, playbook, digest, status, parent, started, ended, old = columns
-    return ExecutionRow(
-        read(name), read(playbook), read(digest), status, None if parent is None else read(parent), started, ended,
-        None if old is None else read(old),
-    )  # fmt: skip
+    return ExecutionRow(*read_row(tuple(columns)))

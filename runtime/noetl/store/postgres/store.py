@@ -6,11 +6,13 @@ from noetl.ports import ALL, Append, ExecutionRow, Hook, InboxRow, Record, Wante
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import StartKey
 from noetl.ports.places import PlaceRow
+from noetl.ports.queries import ExecutionAttribute
 from noetl.store import is_sealed, seal_name_of, seal_of
 from noetl.store.postgres.access import DatabaseAccess
 from noetl.store.postgres.address import address_of
 from noetl.store.postgres.audit import PostgresAudit
 from noetl.store.postgres.catalogue import PostgresCatalogue
+from noetl.store.postgres.finding import PostgresFinding
 from noetl.store.postgres.inbox import InboxRows
 from noetl.store.postgres.log import Log
 from noetl.store.postgres.mailbox import PostgresMailbox
@@ -34,6 +36,7 @@ class PostgresStore:
         self._pool = ConnectionPool(address, reconnect_seconds=reconnect_seconds)
         self._access = DatabaseAccess(self._pool, hook)
         self._log = Log(self._access)
+        self._finding = PostgresFinding(self._access)
         self._catalogue = PostgresCatalogue(self._access)
         self._inbox = InboxRows(self._access)
         self._places = PlaceRows(self._access)
@@ -49,9 +52,14 @@ class PostgresStore:
             raise
 
     def create(
-        self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
+        self,
+        row: ExecutionRow,
+        records: Sequence[tuple[str, bytes]] = (),
+        *,
+        key: StartKey | None = None,
+        attributes: Sequence[ExecutionAttribute] = (),
     ) -> None:
-        self._log.create(row, records, key=key)
+        self._log.create(row, records, key=key, attributes=attributes)
 
     def claims_key(self) -> bytes:
         return self._log.claims_key()
@@ -81,7 +89,13 @@ class PostgresStore:
         return self._log.execution(execution_id)
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
-        return self._log.executions(wanted)
+        return self._finding.executions(wanted)
+
+    def tally(self, wanted: Wanted, group: str) -> tuple[tuple[str | None, int], ...]:
+        return self._finding.tally(wanted, group)
+
+    def attributes(self, execution_ids: Sequence[str]) -> dict[str, tuple[ExecutionAttribute, ...]]:
+        return self._finding.attributes(execution_ids)
 
     def counts(self) -> dict[str, int]:
         return self._log.counts()

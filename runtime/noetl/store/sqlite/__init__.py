@@ -45,15 +45,12 @@ from noetl.ports.idempotency import StartKey
 from noetl.ports.mailbox import Mailbox
 from noetl.ports.places import PlaceRow
 from noetl.store import (
-    PATTERNS,
     SELECT_EXECUTIONS,
     Head,
-    condition,
     cut_off,
     is_end,
     is_sealed,
     missing,
-    patterns_of,
     seal_name_of,
     seal_of,
 )
@@ -68,7 +65,9 @@ if TYPE_CHECKING:
     from noetl.ports.audit import Audit
     from noetl.ports.maintenance import Maintenance
     from noetl.ports.purges import Purges
+    from noetl.ports.queries import ExecutionAttribute
     from noetl.ports.schedules import Schedules
+    from noetl.store.sqlite.finding import SqliteFinding
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
@@ -80,7 +79,6 @@ on disk, but not acknowledged to the caller."""
 
 _PAGE = 256
 _KNOWN = 10_000
-_MARKS = {name: f":{name}" for name in (*Wanted._fields, *PATTERNS)} | {"small_path": "lower(playbook)"}
 _HEAD = """
 SELECT x.number, ifnull(e.key & 4294967295, 0), ifnull(e.chain, 0), x.status, x.ended
 FROM executions x LEFT JOIN events e ON e.key =
@@ -98,11 +96,16 @@ SELECT key & 4294967295, body FROM events WHERE key >> 32 = ?1 AND event_id = ?2
 # events may still be there.
 _ADD_EXECUTION = """
 INSERT INTO executions
-  (number, execution_id, playbook, plan_digest, status, parent_execution_id, started, ended, rerun_of)
+  (number, execution_id, playbook, plan_digest, status, parent_execution_id, started, ended, rerun_of, error)
 VALUES (1 + max((SELECT ifnull(max(number), 0) FROM executions), (SELECT ifnull(max(number), 0) FROM purged)),
-  ?, ?, ?, ?, ?, ?, ?, ?)
+  ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_SUM_UP = "UPDATE executions SET status = ?, ended = ?, events = ?, chain = ? WHERE number = ?"
+# What goes on after a failure (`retry_fault`) has none any more; what is restored has that which it was made with.
+_SUM_UP = """
+UPDATE executions SET status = ?1, ended = ?2, error = CASE WHEN ?2 IS NOT NULL THEN ifnull(?3, error) END,
+  events = ?4, chain = ?5
+WHERE number = ?6
+"""
 _COUNT_UP = "UPDATE executions SET events = ?, chain = ? WHERE number = ?"
 _POST = "INSERT INTO inbox (execution, verb, body, at, once) VALUES (?, ?, ?, ?, ?)"
 _POSTED = "SELECT row FROM inbox WHERE once = ?"
@@ -151,6 +154,12 @@ class SqliteStore:
         self._open()
 
     @cached_property
+    def _finding(self) -> "SqliteFinding":
+        from noetl.store.sqlite.finding import SqliteFinding  # most runs look for nothing
+
+        return SqliteFinding(self)
+
+    @cached_property
     def mailbox(self) -> Mailbox:
         from noetl.store.sqlite.mailbox import SqliteMailbox  # few runs use it
 
@@ -189,7 +198,12 @@ class SqliteStore:
         return SqliteMaintenance(self)
 
     def create(
-        self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
+        self,
+        row: ExecutionRow,
+        records: Sequence[tuple[str, bytes]] = (),
+        *,
+        key: StartKey | None = None,
+        attributes: "Sequence[ExecutionAttribute]" = (),
     ) -> None:
 
         def work(cursor: sqlite3.Cursor) -> None:
@@ -207,7 +221,9 @@ class SqliteStore:
                 cursor.execute(_ADD_EXECUTION, row)
                 head = self._head(cursor, row.execution_id)
                 head = self._insert(cursor, head, missing(0, 0, records, lambda _: None))
-                cursor.execute(_SUM_UP, (row.status, row.ended, head.position, head.chain, head.number))
+                cursor.execute(_SUM_UP, (row.status, row.ended, row.error, head.position, head.chain, head.number))
+                if attributes:
+                    self._keep_attributes(cursor, head.number, attributes)
                 if row.parent_execution_id is None:
                     self.record_deed(cursor, "rerun" if row.rerun_of else "start", row.execution_id)
             else:
@@ -321,13 +337,13 @@ class SqliteStore:
         return ExecutionRow(*found[0]) if found else None
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
-        values = wanted._asdict() | {"limit": wanted.limit or -1} | patterns_of(wanted.text)
-        where = condition(wanted, _MARKS)
-        # SQLite takes the index over `started` where both would do, and walks all executions that are over to find
-        # the few that are not.
-        index = "INDEXED BY executions_open" if wanted.open else ""
-        query = f"{SELECT_EXECUTIONS} {index} WHERE {where} ORDER BY started DESC, number DESC LIMIT :limit"
-        return tuple(ExecutionRow(*row) for row in self.rows(query, values))
+        return self._finding.executions(wanted)
+
+    def tally(self, wanted: Wanted, group: str) -> tuple[tuple[str | None, int], ...]:
+        return self._finding.tally(wanted, group)
+
+    def attributes(self, execution_ids: Sequence[str]) -> "dict[str, tuple[ExecutionAttribute, ...]]":
+        return self._finding.attributes(execution_ids)
 
     def counts(self) -> dict[str, int]:
         return dict(self.rows("SELECT status, count(*) FROM executions GROUP BY status", ()))
@@ -533,6 +549,8 @@ class SqliteStore:
 
     def _sum_up(self, cursor: sqlite3.Cursor, head: Head, append: Append) -> Head:
         self.reach("append.after_write")
+        if append.attributes is not None:
+            self._keep_attributes(cursor, head.number, append.attributes)
         # Nearly all appends leave the status as it is. To write it again would check it against its list and write the
         # page of an index, a third more than the append has to.
         if (append.status, append.ended) == (head.status, head.ended):
@@ -542,8 +560,13 @@ class SqliteStore:
             (signalled,) = cursor.execute(_SIGNALLED, (head.number,)).fetchone()
             if signalled > append.read:
                 raise Unread(f"execution {append.execution_id!r} has a signal that it has not read")
-        cursor.execute(_SUM_UP, (append.status, append.ended, head.position, head.chain, head.number))
+        cursor.execute(_SUM_UP, (append.status, append.ended, append.error, head.position, head.chain, head.number))
         return head._replace(status=append.status, ended=append.ended)
+
+    def _keep_attributes(self, cursor: sqlite3.Cursor, number: int, attributes: "Sequence[ExecutionAttribute]") -> None:
+        from noetl.store.sqlite.finding import keep_attributes  # most executions have none
+
+        keep_attributes(cursor, number, attributes)
 
     def reach(self, point: str) -> None:
         """Call the hook."""

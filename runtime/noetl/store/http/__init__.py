@@ -8,19 +8,20 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
+from noetl.clients.conditions import condition_of
 from noetl.clients.egress import is_loopback
 from noetl.ports import ALL, Append, Blobs, ExecutionRow, InboxRow, Record, Store, StoreFailure, Wanted
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import KEY, StartKey
-from noetl.ports.mailbox import ALL_MAIL, Correspondence, Letter, MailRow, OpenWait, WantedMail
 from noetl.ports.output import OutputChunk, OutputRow, Outputs, chunk_of, signed_document
 from noetl.ports.places import PlaceRow
 from noetl.ports.purges import Purges
+from noetl.ports.queries import ExecutionAttribute, Junction, QueryTerm, pattern_for, written_query
+from noetl.store.http.documents import attributes_of, micros_of, no_server_of_ours, not_from_here
+from noetl.store.http.mailbox import RemoteMailbox
 from noetl_ir import codec
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import PlanError, digest_of
@@ -39,6 +40,8 @@ trusted as this machine is.
 
 VERIFIED = "x-verified"
 """The header in which a server names the checks that a plan has passed, with the plan."""
+_NAMED = 30
+"""How many ids a query names at most: it may have 2,000 characters."""
 _PAGE = 500
 _SECONDS = 30.0
 _MOST = 256 << 20
@@ -138,7 +141,7 @@ class Connection:
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            raise _no_server_of_ours(self.url)
+            raise no_server_of_ours(self.url)
         return value
 
     @contextmanager
@@ -232,7 +235,12 @@ class RemoteStore:
         self.mailbox = RemoteMailbox(connection)
 
     def create(
-        self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
+        self,
+        row: ExecutionRow,
+        records: Sequence[tuple[str, bytes]] = (),
+        *,
+        key: StartKey | None = None,
+        attributes: Sequence[ExecutionAttribute] = (),
     ) -> None:
         """Refused: the server does it."""
         raise self._refused()
@@ -289,10 +297,36 @@ class RemoteStore:
         flags = {"open": "true" if wanted.open else "", "top": "true" if wanted.top else ""}
         query = {"status": wanted.status, "parent": wanted.parent, "text": wanted.text, "rerun_of": wanted.rerun_of}
         asked = {**query, **flags, "before": wanted.before}
-        # The API has no word for the time of a start: who asks for it gets all rows, and looks through them.
-        limit, until = 0 if wanted.started_before else wanted.limit, wanted.started_before
-        rows = map(self._row, self._connection.walk("/executions", asked, cursor="before", limit=limit))
-        return tuple(islice((row for row in rows if not until or row.started < until), wanted.limit or None))
+        # What the API has no parameter for is asked as a query: an older server refuses that, and shows not more.
+        if (rest := condition_of(Wanted(started_before=wanted.started_before, query=wanted.query))) is not None:
+            asked["query"] = written_query(rest)
+        rows = self._connection.walk("/executions", asked, cursor="before", limit=wanted.limit)
+        return tuple(map(self._row, rows))
+
+    def tally(self, wanted: Wanted, group: str) -> tuple[tuple[str | None, int], ...]:
+        """A page after the other."""
+        condition = condition_of(wanted)
+        asked, path = (
+            {"query": "" if condition is None else written_query(condition)},
+            f"/counts/{quote(group, safe='')}",
+        )
+        try:
+            rows = [(row["value"], row["count"]) for row in self._connection.walk(path, asked)]
+        except KeyError:
+            raise no_server_of_ours(self._connection.url) from None
+        return tuple([(None if value is None else str(value), int(str(count))) for value, count in rows])
+
+    def attributes(self, execution_ids: Sequence[str]) -> dict[str, tuple[ExecutionAttribute, ...]]:
+        """As rows of lists show them, some at a time; a time is a text there."""
+        found: dict[str, tuple[ExecutionAttribute, ...]] = {}
+        for at in range(0, len(execution_ids), _NAMED):
+            some = [QueryTerm("id", "=", pattern_for(name)) for name in execution_ids[at : at + _NAMED]]
+            for row in self._connection.walk(
+                "/executions", {"query": written_query(Junction(tuple(some), any_of=True))}
+            ):
+                if rows := attributes_of(row):
+                    found[str(row.get("execution_id"))] = rows
+        return found
 
     def counts(self) -> dict[str, int]:
         document = self._connection.json("GET", "/counts")
@@ -411,72 +445,21 @@ class RemoteStore:
 
     def _row(self, document: dict[str, Json]) -> ExecutionRow:
         try:
-            ended, parent, old = document["ended"], document["parent"], document.get("rerun_of")
+            ended, parent = document["ended"], document["parent"]
+            old, error = [None if (text := document.get(name)) is None else str(text) for name in ("rerun_of", "error")]
             return ExecutionRow(
                 str(document["execution_id"]), str(document["playbook"]), str(document["plan_digest"]),
-                str(document["status"]), None if parent is None else str(parent), _micros(str(document["started"])),
-                None if ended is None else _micros(str(ended)), None if old is None else str(old),
+                str(document["status"]), None if parent is None else str(parent), micros_of(str(document["started"])),
+                None if ended is None else micros_of(str(ended)), old, error,
             )  # fmt: skip
         except (KeyError, ValueError):
-            raise _no_server_of_ours(self._connection.url) from None
+            raise no_server_of_ours(self._connection.url) from None
 
     def _version(self, document: dict[str, Json]) -> PlanRow:
         try:
             return PlanRow(str(document["path"]), int(str(document["version"])), str(document["playbook_id"]))
         except (KeyError, ValueError):
-            raise _no_server_of_ours(self._connection.url) from None
-
-
-class RemoteMailbox:
-    """The `Mailbox` of a server, to which letters can be posted; the rest is the server's affair."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def post_letter(self, letter: Letter, now: int | None = None) -> bool:
-        """By the clock of the server."""
-        data: dict[str, Json] = {
-            "key": letter.key, "name": letter.name, "data": letter.data, "keep_for": letter.keep_for / 1_000_000,
-        }  # fmt: skip
-        return self._connection.json("POST", "/signals", data=data, key=letter.once).get("delivered") is True
-
-    def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
-        raise self._refused()
-
-    def settle_mail(self, execution_id: str, calls: Collection[str], rows: Collection[int]) -> None:
-        raise self._refused()
-
-    def return_letter(self, execution_id: str, row: int, now: int | None = None) -> None:
-        raise self._refused()
-
-    def correspondence(self, execution_id: str) -> Correspondence:
-        raise self._refused()
-
-    def rows(self, wanted: WantedMail = ALL_MAIL, now: int | None = None) -> tuple[MailRow, ...]:
-        """A page after the other, by the clock of the server."""
-        after = json.dumps(wanted.after) if any(wanted.after) else ""
-        asked = {"key": wanted.key, "prefix": wanted.prefix, "after": after}
-        return tuple(map(self._row, self._connection.walk("/signals", asked, limit=wanted.limit)))
-
-    def drop_letters(self, prefix: str) -> None:
-        raise self._refused()
-
-    def stranded_letters(self) -> tuple[tuple[str, int], ...]:
-        raise self._refused()
-
-    def _row(self, document: dict[str, Json]) -> MailRow:
-        since, until, waits = document.get("since"), document.get("until"), document.get("waits")
-        try:
-            return MailRow(
-                str(document["key"]), str(document["name"]), int(str(document["kept"])),
-                _micros(str(since)) if since else 0, _micros(str(until)) if until else 0,
-                int(str(document["waiting"])), tuple(map(str, waits if isinstance(waits, list) else ())),
-            )  # fmt: skip
-        except (KeyError, ValueError):
-            raise _no_server_of_ours(self._connection.url) from None
-
-    def _refused(self) -> StoreFailure:
-        return not_from_here(self._connection.url)
+            raise no_server_of_ours(self._connection.url) from None
 
 
 class PassingBlobs:
@@ -545,7 +528,7 @@ class RemoteOutputs:
         try:
             return [OutputRow(int(str(row["position"])), chunk_of(row)) for row in rows]
         except (KeyError, ValueError):
-            raise _no_server_of_ours(self._connection.url) from None
+            raise no_server_of_ours(self._connection.url) from None
 
     def last_position(self, execution_id: str) -> int:
         """Refused: who follows a server hears it from there (`GET /executions/ID/events?output=true`)."""
@@ -553,16 +536,6 @@ class RemoteOutputs:
 
     def close(self) -> None:
         self._connection.close()
-
-
-def not_from_here(url: str) -> StoreFailure:
-    """The refusal of what only the server does."""
-    return StoreFailure(f"the server at {url} drives its executions; nothing is written from here")
-
-
-def _no_server_of_ours(url: str) -> StoreFailure:
-    """The refusal of an answer that no server of ours gives."""
-    return StoreFailure(f"{url} does not answer as a noetl server does")
 
 
 def _of(execution_id: str) -> str:
@@ -584,11 +557,6 @@ def _records(data: bytes, after: int, url: str) -> list[Record]:
         return found
     except (codec.CodecError, ValueError, TypeError) as error:
         raise StoreFailure(f"{url} sent a log that cannot be read: {error}") from None
-
-
-def _micros(text: str) -> int:
-    moment = datetime.fromisoformat(text)
-    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
 
 
 def _detail(response: ServerResponse) -> str:

@@ -1,0 +1,62 @@
+"""Executions that are looked for: lists of them, and how many there are of each kind."""
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from noetl.api.handlers import service_of
+from noetl.api.pages import limit_of, page, position_of
+from noetl.api.problems import BadRequest
+from noetl.api.responses import JSONResponse
+from noetl.app.clock import WallClock
+from noetl.app.query_language import QueryProblem, faulty_group, read_query
+from noetl.ports import STATUSES, Wanted
+from noetl.ports.queries import Condition
+from noetl_ir.expr import Json
+
+
+def condition_in(text: str) -> Condition | None:
+    """The condition of a query that somebody wrote. Raises BadRequest."""
+    try:
+        return read_query(text, WallClock().now())
+    except QueryProblem as problem:
+        raise BadRequest(f"`query`, {problem}") from None
+
+
+def wanted_by(request: Request) -> Wanted:
+    """The executions that a request asks for, by a query and its short forms. Raises BadRequest."""
+    query = request.query_params
+    status = query.get("status", "")
+    if status and status not in STATUSES:
+        raise BadRequest(f"`status` is one of {', '.join(sorted(STATUSES))}")
+    return Wanted(
+        status, query.get("parent", ""), query.get("open") == "true", query.get("before", ""),
+        top=query.get("top") == "true", text=query.get("text", ""), rerun_of=query.get("rerun_of", ""),
+        query=condition_in(query.get("query", "")),
+    )  # fmt: skip
+
+
+async def list_executions(request: Request) -> Response:
+    """Executions, newest first; with `now=true`, of those that are not over also what they do and wait for."""
+    limit, now = limit_of(request), request.query_params.get("now") == "true"
+    wanted = wanted_by(request)._replace(limit=limit)
+    rows = await run_in_threadpool(service_of(request).executions, wanted, now=now)
+    return page("executions", rows, rows[-1]["execution_id"] if len(rows) == limit else None)
+
+
+async def get_counts(request: Request) -> Response:
+    """How many executions there are by status."""
+    return JSONResponse(await run_in_threadpool(service_of(request).counts))
+
+
+async def count_by(request: Request) -> Response:
+    """How many of the executions that are asked for there are by `status`, `error`, `playbook`, `label.NAME` or
+    `search.NAME`: those of most first, and null for those that have none.
+    """
+    group = str(request.path_params["group"])
+    if why := faulty_group(group):
+        raise BadRequest(why)
+    after, limit, wanted = position_of(request), limit_of(request), wanted_by(request)
+    rows = (await run_in_threadpool(service_of(request).runtime.store.tally, wanted, group))[after:]
+    shown: list[dict[str, Json]] = [{"value": value, "count": count} for value, count in rows[:limit]]
+    return page("counts", shown, after + limit if len(rows) > limit else None)
