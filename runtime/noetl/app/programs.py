@@ -74,16 +74,20 @@ class Programs:
         Bytes from outside are verified in any case. Bytes that were `compiled` here are trusted like stored ones: where
         the store has a seal for them, they are not verified again.
         """
-        program = self._stored(data) if compiled else self._keep(data)
-        self._store.put_plan(program.digest, program.plan.path or program.plan.name, data)
-        if source:
-            self._store.put_source(program.digest, source)
+        program = self.read_plan(data, compiled=compiled)
+        self.add_program(program, source)
         return program
 
-    def add_program(self, program: Program) -> None:
-        """Keep a program that was made elsewhere in this process, as if its bytes had been given."""
+    def read_plan(self, data: bytes, *, compiled: bool = False) -> Program:
+        """A program from plan bytes, as `add_plan` has it, that is not put into the store."""
+        return self._stored(data) if compiled else self._keep(data)
+
+    def add_program(self, program: Program, source: bytes = b"") -> None:
+        """Keep a program that was made in this process, as if its bytes had been given."""
         self._known[program.digest] = program
         self._store.put_plan(program.digest, program.plan.path or program.plan.name, program.bytes)
+        if source:
+            self._store.put_source(program.digest, source)
 
     def load(self, digest: str) -> Program:
         """The program that an execution runs; raises NotFound."""

@@ -40,7 +40,7 @@ def ask(execution: str, verb: str, url: str, *, as_json: bool) -> int:
     # Of a cancel the phases behind main follow; what goes on may have ended before anybody looks.
     follows = verb == "cancel" and is_heard and row.ended is None
     good = follows or row.status == _DONE[verb] or (asks and verb == "resume" and row.ended is not None)
-    reason = None if good else _reason(row, verb)
+    reason = None if good else _reason(row, verb, url)
     if as_json:
         click.echo(json_text({"execution_id": row.execution_id, "status": row.status, "reason": reason}))
     elif reason is not None:
@@ -53,10 +53,18 @@ def ask(execution: str, verb: str, url: str, *, as_json: bool) -> int:
     return 0 if good else 1
 
 
-def _reason(row: ExecutionRow, verb: str) -> str:
+def rerun_of(row: ExecutionRow, url: str) -> str:
+    """What goes on where an execution failed or was cancelled, to be said behind that it has ended; else nothing."""
+    if row.status not in ("failed", "cancelled", "blocked") or row.parent_execution_id is not None:
+        return ""
+    return f"; {escaped(command_with(url, 'rerun', row.execution_id))} begins again where it stood"
+
+
+def _reason(row: ExecutionRow, verb: str, url: str) -> str:
     """Why an execution does not stand as was asked."""
     if row.ended is not None:
-        return f"execution {row.execution_id} has ended ({row.status}): there is nothing to {verb}"
+        again = rerun_of(row, url) if verb == "resume" else ""
+        return f"execution {row.execution_id} has ended ({row.status}): there is nothing to {verb}{again}"
     return f"still {row.status}: its owner has not acted within {SECONDS:g} s; the request stays"
 
 

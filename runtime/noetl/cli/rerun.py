@@ -9,32 +9,27 @@ from uuid import uuid4
 
 from noetl.app.embedded import Embedded
 from noetl.app.reruns import PlannedRerun, RerunWish, begin_rerun, planned_rerun, source_of
-from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings
+from noetl.app.runtime import Runtime
 from noetl.cli.acting import by_user
-from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import DriveOptions, drive
-from noetl.cli.durability import durability_option
-from noetl.cli.environment import env_option
-from noetl.cli.inputs import plan_bytes, script_of, slips_of, with_sets
+from noetl.cli.inputs import PlanSource, plan_bytes, slips_of, with_sets
+from noetl.cli.run_options import RunOptions, run_options
 from noetl.cli.stores import (
     command_with,
     existing_runtime,
     is_remote,
     json_option,
     opened_runtime,
-    path_option,
     require_store,
     row_of,
     server_option,
     store_option,
 )
 from noetl.cli.text import Problem, escaped, json_text, warn
-from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.inputs import texts_of
 from noetl.engine.program import Program
 from noetl.engine.rerun_source import RerunSource
 from noetl.engine.reruns import ACCEPTED, payload_of
-from noetl.host.environment import Environment
 from noetl.host.runnable_kinds import unable
 from noetl.ports import Taken
 from noetl.ports.idempotency import BadKey, StartKey, start_key
@@ -52,16 +47,10 @@ from noetl_ir.expr import Json
 @click.option("--accept", "accepted", multiple=True, type=click.Choice(ACCEPTED), help="Take this hindrance for none.")
 @click.option("--dry-run", is_flag=True, help="Say what is kept and what runs again, and start nothing.")
 @click.option("--key", metavar="KEY", help="Start once: all reruns with this key are one execution.")
-@path_option
-@click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
-@click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
-@durability_option
-@pool_limit_option
-@env_option
+@run_options()
 @server_option
 @store_option
 @json_option
-@click.option("--quiet", is_flag=True, help="Show no progress.")
 def rerun(
     execution: str,
     step: str,
@@ -71,15 +60,9 @@ def rerun(
     accepted: tuple[str, ...],
     dry_run: bool,
     key: str | None,
-    folders: tuple[Path, ...],
-    script: str | None,
-    slots: int,
-    every_event: bool,
-    limits: dict[str, int],
-    environment: Environment,
+    options: RunOptions,
     url: str,
     as_json: bool,
-    quiet: bool,
 ) -> int:
     """Begin again where an execution failed: a new execution that keeps the results of what ran before, whose effects
     are not repeated. Without --from it begins with the runs that it failed of; one that was cancelled, or ran out of
@@ -96,24 +79,23 @@ def rerun(
     wish = RerunWish(step, {}, linear, accepted)
     with_sets({}, sets)  # an assignment that is none is told before anything is asked
     if is_remote(url):
-        return _asked(url, execution, wish, sets, plan, folders, key, dry_run=dry_run, as_json=as_json)
+        return _asked(url, execution, wish, sets, plan, options.folders, key, dry_run=dry_run, as_json=as_json)
     require_store(url)
-    shown = progress_for(quiet=quiet)
-    scripted = script_of(script) if script is not None else None
-    settings = Settings(
-        folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick,
-        every_event=every_event, say=trouble_for(shown, quiet=quiet), waits=True,
-    )  # fmt: skip
-    with opened_runtime(url, settings) as runtime:
+    shown = options.progress()
+    with opened_runtime(url, options.settings(shown)) as runtime:
         row = row_of(runtime, execution)
         source = source_of(runtime, row)
-        _check_script(source, is_scripted=scripted is not None)
-        program = _program(runtime, source, plan, folders)
+        _check_script(source, is_scripted=options.is_scripted)
+        found = None if plan is None else _plan(plan, options.folders)
+        program = source.program if found is None else _program(runtime, found)
         wish = wish._replace(payload=_payload(source, program, sets))
         planned = planned_rerun(runtime, source, row, program, wish)
         if dry_run:
             return _tell(planned.as_json(), as_json=as_json)
-        _check(planned, is_scripted=scripted is not None)
+        _check(planned, is_scripted=options.is_scripted)
+        if found is not None:
+            # Only now: whoever just looks leaves no version behind that a start by path would take.
+            runtime.keep(partial(runtime.programs.add_program, program, found.source))
         try:
             with by_user():
                 begin_rerun(runtime, planned, _key(key, planned, wish))
@@ -142,14 +124,16 @@ def _resume(program: Program, execution_id: str, embedded: Embedded) -> str:
     return embedded.resume(program, execution_id)
 
 
-def _program(runtime: Runtime, source: RerunSource, plan: str | None, folders: tuple[Path, ...]) -> Program:
-    if plan is None:
-        return source.program
-    found = plan_bytes(plan, folders, quiet=False, undone="nothing was started")
+def _plan(plan: str, folders: tuple[Path, ...]) -> PlanSource:
+    return plan_bytes(plan, folders, quiet=False, undone="nothing was started")
+
+
+def _program(runtime: Runtime, found: PlanSource) -> Program:
+    """The program of a plan that is not in the store yet."""
     try:
-        return runtime.keep(lambda: runtime.programs.add_plan(found.data, compiled=found.compiled, source=found.source))
+        return runtime.keep(lambda: runtime.programs.read_plan(found.data, compiled=found.compiled))
     except NotFound as problem:
-        raise Problem(f"{plan}: {problem}") from None
+        raise Problem(str(problem)) from None
 
 
 def _check(planned: PlannedRerun, *, is_scripted: bool) -> None:
@@ -195,7 +179,13 @@ def _tell(document: dict[str, Json], *, as_json: bool) -> int:
 
 def _lines(document: dict[str, Json]) -> Iterator[str]:
     steps = ", ".join(f"`{step}`" for step in _rows(document, "from")) or "where it stood"
-    yield f"rerun of {document['of']}, from {steps}"
+    hindrances = [found for found in _rows(document, "hindrances") if isinstance(found, dict)]
+    yield f"rerun of {document['of']}, from {steps}{': nothing would be started' if hindrances else ''}"
+    for found in hindrances:
+        yield f"hinders: {found['message']}{': ' if found['instead'] else ''}{found['instead'] or ''}"
+    # With a hindrance it is not known what would be kept: a task that hinders would be neither.
+    if hindrances:
+        return
     for key, head in (("kept", "kept"), ("again", "runs again")):
         rows = [row for row in _rows(document, key) if isinstance(row, dict)]
         yield f"{head}: {'nothing' if not rows else ''}".rstrip()
@@ -207,9 +197,6 @@ def _lines(document: dict[str, Json]) -> Iterator[str]:
             yield f"  {name}{times}{', with effects' if row['effects'] else ''}"
     if signals := [str(name) for name in _rows(document, "signals")]:
         yield f"signals that it is to be sent again: {', '.join(signals)}"
-    for found in _rows(document, "hindrances"):
-        if isinstance(found, dict):
-            yield f"hinders: {found['message']}{': ' if found['instead'] else ''}{found['instead'] or ''}"
 
 
 def _rows(document: dict[str, Json], key: str) -> list[Json]:

@@ -3,65 +3,46 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
-from noetl.app.runtime import DEFAULT_SLOTS, Settings
-from noetl.app.snapshots import program_of, snapshot_of
+from noetl.app.snapshots import Snapshot, program_of, snapshot_of
 from noetl.cli.acting import record_alone
-from noetl.cli.asking import ask
-from noetl.cli.buses import pool_limit_option
+from noetl.cli.asking import ask, rerun_of
 from noetl.cli.driving import DriveOptions, drive
-from noetl.cli.durability import durability_option
 from noetl.cli.ending import tell_ending
-from noetl.cli.environment import env_option
-from noetl.cli.inputs import script_of
+from noetl.cli.run_options import RunOptions, run_options
 from noetl.cli.stores import (
+    command_with,
     existing_runtime,
     is_remote,
     json_option,
     opened_runtime,
     owning_root,
-    path_option,
     require_store,
     row_of,
     server_option,
     store_option,
 )
 from noetl.cli.text import Stopped, escaped, json_text
-from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.program import Program
-from noetl.host.environment import Environment
 from noetl.ports import Owned
 from noetl_cli import lazy_click as click
 
 
 @click.command("resume", short_help="Go on with an execution that stopped.")
 @click.argument("execution", metavar="ID")
-@path_option
-@click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
-@click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
-@durability_option
-@pool_limit_option
-@env_option
+@run_options()
 @server_option
 @store_option
 @json_option
 @click.option("--retry-fault", is_flag=True, help="Try again what the engine made a mistake in (engine.fault).")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
 def resume(
     execution: str,
-    folders: tuple[Path, ...],
-    script: str | None,
-    slots: int,
-    every_event: bool,
-    limits: dict[str, int],
-    environment: Environment,
+    options: RunOptions,
     url: str,
     as_json: bool,
     retry_fault: bool,
-    quiet: bool,
 ) -> int:
     """Go on with an execution from its log: after a pause, a stop, or the death of the process that ran it.
 
@@ -74,19 +55,14 @@ def resume(
             return _retried(execution, url, as_json=as_json)
         return ask(execution, "resume", url, as_json=as_json)
     require_store(url)
-    shown = progress_for(quiet=quiet)
-    scripted = script_of(script) if script is not None else None
-    settings = Settings(
-        folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick,
-        every_event=every_event,
-        say=trouble_for(shown, quiet=quiet), waits=True,
-    )  # fmt: skip
+    shown = options.progress()
+    settings = options.settings(shown)
     with opened_runtime(url, settings) as runtime:
         row = row_of(runtime, execution)
         look = snapshot_of(runtime, row) if row.ended is not None else None
         if look is not None and not (retry_fault and look.execution.fault is not None):
             # Without this line the end that is told looks as if something had been tried again.
-            again = ", and it did not end by engine.fault" if retry_fault else ""
+            again = ", and it did not end by engine.fault" if retry_fault else _way_on(look, url)
             shown.say(f"execution {row.execution_id} has ended ({row.status}): nothing is left to resume{again}")
             if look.execution.scripted:
                 from noetl.app.script_letters import drop_left  # most runs have no script
@@ -96,10 +72,10 @@ def resume(
             return tell_ending(ending, url, as_json=as_json)
         # Its times are those of a virtual clock, and its tools never ran. To go on with real tools would send half a
         # run into the world.
-        if script is None and runtime.was_scripted(row.execution_id):
+        if not options.is_scripted and runtime.was_scripted(row.execution_id):
             raise click.UsageError("a script stood in for its tools: say with --script FILE which one goes on doing so")
         # How often an entry was used is nowhere in the log: counted from 0 again, a run would go another way.
-        if scripted is not None and scripted.counts:
+        if settings.script is not None and settings.script.counts:
             raise click.UsageError("a script with `times` cannot go on with a run: write `attempt`, `visit` or `run`")
         program = program_of(runtime, row.execution_id)
         shown.say(f"{row.execution_id}: {escaped(row.playbook)}")
@@ -110,6 +86,12 @@ def resume(
                 return drive(runtime, program, DriveOptions(row.execution_id, url, as_json), go, shown)
         except Owned as problem:
             raise Stopped(f"a caller of it drives it: {problem}") from None
+
+
+def _way_on(look: Snapshot, url: str) -> str:
+    if look.execution.fault is not None:
+        return f"; {escaped(command_with(url, 'resume', look.row.execution_id, '--retry-fault'))} tries it again"
+    return "" if look.execution.scripted else rerun_of(look.row, url)
 
 
 def _retried(execution: str, url: str, *, as_json: bool) -> int:

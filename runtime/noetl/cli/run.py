@@ -8,24 +8,20 @@ from typing import TYPE_CHECKING
 
 from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
-from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings
+from noetl.app.runtime import Runtime
 from noetl.app.snapshots import snapshot_of
 from noetl.cli.acting import user
-from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import DriveOptions, drive
-from noetl.cli.durability import durability_option
 from noetl.cli.ending import EXIT_CODES, tell_ending
-from noetl.cli.environment import env_option
-from noetl.cli.inputs import PlanSource, payload_of, plan_bytes, script_of, slips_of, strict_option, with_sets
-from noetl.cli.stores import command_with, json_option, opened_runtime, path_option, store_option
+from noetl.cli.inputs import PlanSource, payload_of, plan_bytes, slips_of, strict_option, with_sets
+from noetl.cli.run_options import RunOptions, run_options
+from noetl.cli.stores import command_with, json_option, opened_runtime, store_option
 from noetl.cli.text import Problem, escaped, warn
-from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.inputs import texts_of, undeclared
 from noetl.engine.program import Program
 from noetl.engine.signals import unheard
 from noetl.engine.starting import Request, unmet
 from noetl.host.engine_files import holds
-from noetl.host.environment import Environment
 from noetl.host.runnable_kinds import unable
 from noetl.ports.idempotency import BadKey, StartKey, other, start_key
 from noetl.server.children import NotFound
@@ -35,7 +31,6 @@ from noetl_ir.expr import Json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from noetl.worker.scripted import Script
 
@@ -53,34 +48,22 @@ _SCRIPT = (
 
 @click.command("run", short_help="Run a plan or a playbook.")
 @click.argument("source", metavar="PLAN|PLAYBOOK")
-@path_option
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value: a.b=v.")
 @click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
 @strict_option
 @click.option("--key", metavar="KEY", help="Run once: a second run with this key only tells how the first stands.")
-@click.option("--script", metavar="FILE", help=_SCRIPT)
-@click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
-@durability_option
-@pool_limit_option
-@env_option
+@run_options(_SCRIPT)
 @store_option
 @json_option
-@click.option("--quiet", is_flag=True, help="Show no progress.")
 def run(
     source: str,
-    folders: tuple[Path, ...],
     sets: tuple[str, ...],
     payload: str | None,
     strict_inputs: bool,
     key: str | None,
-    script: str | None,
-    slots: int,
-    every_event: bool,
-    limits: dict[str, int],
-    environment: Environment,
+    options: RunOptions,
     url: str,
     as_json: bool,
-    quiet: bool,
 ) -> int:
     """Run a plan or a playbook to its end; - is standard input.
 
@@ -93,16 +76,12 @@ def run(
     Exit codes: 0 completed, 1 failed, 4 blocked or cancelled, 5 stopped and can be resumed, or no room to
     store anything.
     """
-    base = _base_payload(source, payload, sets, script)
-    request = Request(base, scripted=script is not None, folder=_folder(source))
-    shown = progress_for(quiet=quiet)
-    scripted = script_of(script) if script is not None else None
-    plan = plan_bytes(source, folders, quiet=quiet, undone="nothing was started")
-    settings = Settings(
-        folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick,
-        every_event=every_event,
-        say=trouble_for(shown, quiet=quiet), waits=True,
-    )  # fmt: skip
+    base = _base_payload(source, payload, sets, options.script)
+    request = Request(base, scripted=options.is_scripted, folder=_folder(source))
+    shown = options.progress()
+    settings = options.settings(shown)
+    scripted = settings.script
+    plan = plan_bytes(source, options.folders, quiet=options.quiet, undone="nothing was started")
     with opened_runtime(url, settings) as runtime:
         program = _kept(runtime, source, plan)
         request = request._replace(payload=with_sets(base, sets, texts_of(program.plan)))
@@ -112,8 +91,8 @@ def run(
             return _tell_first(runtime, start_key, there, DriveOptions(there[0], url, as_json))
         execution_id = runtime.new_execution_id()
         # Read once and kept in the log's first event: a resume on another machine has the values of the start.
-        request = request._replace(env=environment.variables_for(program))
-        _check_kinds(program, scripted=scripted is not None)
+        request = request._replace(env=options.environment.variables_for(program))
+        _check_kinds(program, scripted=options.is_scripted)
         _check_inputs(program, execution_id, request, strict_inputs=strict_inputs)
         if request.payload:
             warn(slips_of(program, request.payload))

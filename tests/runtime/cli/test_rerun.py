@@ -85,7 +85,12 @@ def test_what_hinders_is_told_and_nothing_is_started(home: "Home", failed: str) 
     done = home.run("rerun", failed, "--set", "n=4")
     assert done.returncode == 1
     assert "step `big` ran, and reads `workload.n`, which is another value: begin at it (`--from big`)" in done.stderr
-    assert home.run("rerun", failed, "--set", "n=4", "--dry-run").returncode == 1
+    dry = home.run("rerun", failed, "--set", "n=4", "--dry-run")
+    assert dry.returncode == 1
+    assert dry.stdout.splitlines() == [
+        f"rerun of {failed}, from `charge`: nothing would be started",
+        "hinders: step `big` ran, and reads `workload.n`, which is another value: begin at it (`--from big`) or start anew",
+    ]
     assert home.only() == failed
     (home.folder / "ok").touch()
     assert '[3, "us"]' in home.run("rerun", failed, "--set", "region=us", "--quiet").stdout
@@ -106,11 +111,27 @@ def test_what_cannot_be_meant_is_told(home: "Home", failed: str, words: list[str
     assert done.returncode in (1, 2) and told in done.stderr
 
 
+def versions(home: "Home") -> list[Any]:
+    found: Any = home.json("playbooks", "tests/tried")
+    return [row["version"] for row in found]
+
+
+def test_resume_of_what_has_ended_names_the_rerun(home: "Home", failed: str) -> None:
+    done = home.run("resume", failed)
+    assert f"nothing is left to resume; noetl rerun {failed} begins again where it stood\n" in done.stderr
+    (home.folder / "ok").touch()
+    assert home.run("rerun", failed, "--quiet").returncode == 0
+    assert "nothing is left to resume\n" in home.run("resume", "last").stderr  # it completed
+
+
 def test_a_mended_playbook_goes_on(home: "Home", failed: str) -> None:
     mended = home.plan(BODY.replace("test -e ok", "true"), "mended.ir")
     assert '[3, "eu"]' in home.run("rerun", failed, "--plan", mended, "--quiet").stdout
     other = home.plan(BODY.replace("list(range(n))", "list(range(n + 1))"), "other.ir")
+    assert len(versions(home)) == 2
+    assert home.run("rerun", failed, "--plan", other, "--dry-run").returncode == 1
     done = home.run("rerun", failed, "--plan", other)
+    assert len(versions(home)) == 2  # what did not begin is no version that a start by path would take
     assert done.returncode == 1 and "step `big` ran, and is another one in the other plan" in done.stderr
     assert runs_of_start(home) == 1
 
