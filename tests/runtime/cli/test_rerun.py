@@ -89,7 +89,8 @@ def test_what_hinders_is_told_and_nothing_is_started(home: "Home", failed: str) 
     assert dry.returncode == 1
     assert dry.stdout.splitlines() == [
         f"rerun of {failed}, from `charge`: nothing would be started",
-        "hinders: step `big` ran, and reads `workload.n`, which is another value: begin at it (`--from big`) or start anew",
+        "hinders: step `big` ran, and reads `workload.n`, which is another value:"
+        " begin at it (`--from big`) or start anew",
     ]
     assert home.only() == failed
     (home.folder / "ok").touch()
