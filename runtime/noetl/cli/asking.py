@@ -54,7 +54,7 @@ def ask(execution: str, verb: str, url: str, *, as_json: bool) -> int:
 
 
 def rerun_of(row: ExecutionRow, url: str) -> str:
-    """What goes on where an execution failed or was cancelled, to be said behind that it has ended; else nothing."""
+    """The rerun of an execution that failed or was cancelled, to be said behind that it has ended; else nothing."""
     if row.status not in ("failed", "cancelled", "blocked") or row.parent_execution_id is not None:
         return ""
     return f"; {escaped(command_with(url, 'rerun', row.execution_id))} begins again where it stood"

@@ -12,8 +12,8 @@ from noetl.app.reruns import PlannedRerun, RerunWish, begin_rerun, planned_rerun
 from noetl.app.runtime import Runtime
 from noetl.cli.acting import by_user
 from noetl.cli.driving import DriveOptions, drive
+from noetl.cli.driving_options import DrivingOptions, driving_options
 from noetl.cli.inputs import PlanSource, plan_bytes, slips_of, with_sets
-from noetl.cli.run_options import RunOptions, run_options
 from noetl.cli.stores import (
     command_with,
     existing_runtime,
@@ -47,7 +47,7 @@ from noetl_ir.expr import Json
 @click.option("--accept", "accepted", multiple=True, type=click.Choice(ACCEPTED), help="Take this hindrance for none.")
 @click.option("--dry-run", is_flag=True, help="Say what is kept and what runs again, and start nothing.")
 @click.option("--key", metavar="KEY", help="Start once: all reruns with this key are one execution.")
-@run_options()
+@driving_options()
 @server_option
 @store_option
 @json_option
@@ -60,7 +60,7 @@ def rerun(
     accepted: tuple[str, ...],
     dry_run: bool,
     key: str | None,
-    options: RunOptions,
+    options: DrivingOptions,
     url: str,
     as_json: bool,
 ) -> int:

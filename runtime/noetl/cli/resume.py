@@ -10,8 +10,8 @@ from noetl.app.snapshots import Snapshot, program_of, snapshot_of
 from noetl.cli.acting import record_alone
 from noetl.cli.asking import ask, rerun_of
 from noetl.cli.driving import DriveOptions, drive
+from noetl.cli.driving_options import DrivingOptions, driving_options
 from noetl.cli.ending import tell_ending
-from noetl.cli.run_options import RunOptions, run_options
 from noetl.cli.stores import (
     command_with,
     existing_runtime,
@@ -32,14 +32,14 @@ from noetl_cli import lazy_click as click
 
 @click.command("resume", short_help="Go on with an execution that stopped.")
 @click.argument("execution", metavar="ID")
-@run_options()
+@driving_options()
 @server_option
 @store_option
 @json_option
 @click.option("--retry-fault", is_flag=True, help="Try again what the engine made a mistake in (engine.fault).")
 def resume(
     execution: str,
-    options: RunOptions,
+    options: DrivingOptions,
     url: str,
     as_json: bool,
     retry_fault: bool,

@@ -12,9 +12,9 @@ from noetl.app.runtime import Runtime
 from noetl.app.snapshots import snapshot_of
 from noetl.cli.acting import user
 from noetl.cli.driving import DriveOptions, drive
+from noetl.cli.driving_options import DrivingOptions, driving_options
 from noetl.cli.ending import EXIT_CODES, tell_ending
 from noetl.cli.inputs import PlanSource, payload_of, plan_bytes, slips_of, strict_option, with_sets
-from noetl.cli.run_options import RunOptions, run_options
 from noetl.cli.stores import command_with, json_option, opened_runtime, store_option
 from noetl.cli.text import Problem, escaped, warn
 from noetl.engine.inputs import texts_of, undeclared
@@ -52,7 +52,7 @@ _SCRIPT = (
 @click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
 @strict_option
 @click.option("--key", metavar="KEY", help="Run once: a second run with this key only tells how the first stands.")
-@run_options(_SCRIPT)
+@driving_options(_SCRIPT)
 @store_option
 @json_option
 def run(
@@ -61,7 +61,7 @@ def run(
     payload: str | None,
     strict_inputs: bool,
     key: str | None,
-    options: RunOptions,
+    options: DrivingOptions,
     url: str,
     as_json: bool,
 ) -> int:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SCRIPT = "Replace tools by the outcomes listed there, on a virtual clock."
 
 
-class RunOptions(NamedTuple):
+class DrivingOptions(NamedTuple):
     """How somebody wants an execution driven; `script` is the name of a file, None for real tools."""
 
     folders: tuple[Path, ...]
@@ -54,13 +54,13 @@ class RunOptions(NamedTuple):
         )  # fmt: skip
 
 
-def run_options(script: str = SCRIPT) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def driving_options(script: str = SCRIPT) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Options that a command gets as one argument, `options`; `script` is the help of --script."""
 
     def with_options(function: Callable[..., int]) -> Callable[..., int]:
         @wraps(function)
         def command(**values: Any) -> int:
-            return function(options=RunOptions(*[values.pop(name) for name in RunOptions._fields]), **values)
+            return function(options=DrivingOptions(*[values.pop(name) for name in DrivingOptions._fields]), **values)
 
         declared = (
             path_option,
