@@ -7,6 +7,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from noetl.api.responses import JSONResponse
+from noetl.host.log_lines import log_line
 from noetl.ports import Busy, Conflict, Damaged, NoRoom, StoreFailure
 
 TYPE = "application/problem+json"
@@ -95,7 +96,7 @@ def with_problems(
             # What a client did wrong is told to the client. A want of room is said by the service, once and not for
             # each request.
             if response.status_code == 500 or (isinstance(error, StoreFailure) and not isinstance(error, NoRoom)):
-                say(f"{request.method} {request.url.path}: {type(error).__name__}: {error}")
+                say(log_line("error", f"{request.method} {request.url.path}: {type(error).__name__}: {error}"))
             return response
 
     return handle

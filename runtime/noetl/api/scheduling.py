@@ -19,6 +19,7 @@ from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, Start
 from noetl.app.clock import WallClock
 from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
+from noetl.host.log_lines import log_line
 from noetl.ports import Busy, StoreFailure
 from noetl.ports.idempotency import StartKey
 from noetl.ports.schedules import Scheduled
@@ -57,7 +58,8 @@ class Scheduling(threading.Thread):
             except StoreFailure:
                 continue
             except Exception as error:
-                self._say(f"internal error in schedules: {type(error).__name__}: {error} (please report)")
+                text = f"internal error in schedules: {type(error).__name__}: {error} (please report)"
+                self._say(log_line("error", text))
 
     def end_soon(self) -> None:
         """Start nothing more."""

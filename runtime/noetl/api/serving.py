@@ -31,6 +31,7 @@ from noetl.app.retention import Retention
 from noetl.app.runtime import Runtime
 from noetl.app.script_letters import keep_up
 from noetl.app.upkeep import Upkeep, UpkeepJob
+from noetl.host.log_lines import log_line
 from noetl.ports.user_sessions import Sessions
 from noetl.server.service import Service
 from noetl_ir.records import NamedTuple
@@ -235,7 +236,7 @@ class _Driving(threading.Thread):
             self._service.run()
         except Exception as error:
             self.failed = True
-            self._say(f"internal error: {type(error).__name__}: {error} (please report)")
+            self._say(log_line("error", f"internal error: {type(error).__name__}: {error} (please report)"))
         finally:
             self._server.should_exit = True
 

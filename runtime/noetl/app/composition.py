@@ -220,6 +220,7 @@ def _with_local_worker(
     runtime: Runtime, changed: Callable[[str], None], say: Callable[[str], None], asked: Container[str] | None,
     measures: Measures, events: EventMeasures,
 ) -> Server:  # fmt: skip
+    from noetl.app.lifecycle_lines import LifecycleLines
     from noetl.app.measuring import MeasuredKeep
     from noetl.server.service import Service
 
@@ -227,8 +228,11 @@ def _with_local_worker(
     bus = _local_bus(settings, times)
     environments = _local_environments(runtime, unforeseen(), _local_output(runtime, changed))
 
+    lifecycle = LifecycleLines(say)
+
     def observe(execution: Execution, program: Program, event: Event) -> None:
         events.observe(execution, program, event)
+        lifecycle.observe(execution, program, event)
         if execution.is_over:
             environments.forget(execution.execution_id)
         changed(execution.execution_id)
@@ -257,6 +261,7 @@ def _with_bus(
     import os
 
     from noetl.app.idle import IdleWorker, Sleeper
+    from noetl.app.lifecycle_lines import LifecycleLines
     from noetl.app.measuring import MeasuredKeep
     from noetl.server.service import Service
     from noetl.server.workers.leases import Leases
@@ -264,8 +269,11 @@ def _with_bus(
     from noetl.server.workers.registry import WorkerRegistry
     from noetl.server.workers.remote import RemoteWorkers
 
+    lifecycle = LifecycleLines(say)
+
     def observe(execution: Execution, program: Program, event: Event) -> None:
         events.observe(execution, program, event)
+        lifecycle.observe(execution, program, event)
         changed(execution.execution_id)
 
     times, monotonic, sleeper = _Times(WallClock(), SteadyClock()), MonotonicClock(), Sleeper()

@@ -4,6 +4,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from noetl.host.log_lines import log_line
+
 FIRST, EVERY = 60.0, 600.0
 """Seconds before the first round of upkeep, and between two rounds."""
 
@@ -40,7 +42,7 @@ class Upkeep(threading.Thread):
                 except Exception:  # the service says what is wrong with the store
                     continue
                 if done:
-                    self._say(done)
+                    self._say(log_line("info", done))
 
     def end_soon(self) -> None:
         """End soon."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from noetl.cli.text import escaped
-from noetl.host.process_secrets import masked
+from collections.abc import Callable
+
+from noetl.cli.log_writer import FORMATS, LogWriter
+from noetl.host.log_lines import LEVELS, LogLevel, log_line
 from noetl.ports import Fence, ToolCall
 from noetl_cli import lazy_click as click
 
@@ -28,12 +30,38 @@ requirements_option = click.option(
 )
 
 
+_writer = LogWriter()
+"""The log of the process."""
+
+
+def _formatted(_: click.Context, __: click.Parameter, name: str) -> None:
+    _writer.format = name
+
+
+def _levelled(_: click.Context, __: click.Parameter, name: LogLevel) -> None:
+    _writer.level = name
+
+
+_log_format = click.option(
+    "--log-format", type=click.Choice(FORMATS), default="text", show_default=True, envvar="NOETL_LOG_FORMAT",
+    callback=_formatted, expose_value=False, help="How its log is written: for people, or JSON, an object a line.",
+)  # fmt: skip
+_log_level = click.option(
+    "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, envvar="NOETL_LOG_LEVEL",
+    callback=_levelled, expose_value=False, help="The least level that is written.",
+)  # fmt: skip
+
+
+def log_options(command: Callable[..., int]) -> Callable[..., int]:
+    """The options that say how the log is written."""
+    return _log_format(_log_level(command))
+
+
 def say(text: str) -> None:
     """A line about the process itself."""
-    # Masked first: an escape in the middle of a secret would hide it from the mask, and not from a reader.
-    click.echo(escaped(masked(text)), err=True)
+    _writer.write(text)
 
 
 def log(call: ToolCall, text: str) -> None:
     """A line that a task wrote."""
-    click.echo(escaped(f"{call.execution_id} {call.step} / {call.task}: {text}"), err=True)
+    _writer.write(log_line("info", text, call.execution_id, call.step, call.task))

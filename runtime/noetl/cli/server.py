@@ -11,7 +11,7 @@ import click
 from noetl.api.bearer_tokens import TokenFile, TokenProblem
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.cli.buses import bus_at, pool_limit_option
-from noetl.cli.daemons import fence_option, log, requirements_option, say
+from noetl.cli.daemons import fence_option, log, log_options, requirements_option, say
 from noetl.cli.durability import durability_option
 from noetl.cli.environment import env_option
 from noetl.cli.keeping import Keeping, archive_option, retain_audit_option, retain_option
@@ -19,6 +19,7 @@ from noetl.cli.remote import ask_server, connected
 from noetl.cli.stores import opened_runtime, path_option, store_option
 from noetl.cli.text import Problem
 from noetl.host.environment import Environment
+from noetl.host.log_lines import log_line
 from noetl.host.process_secrets import learn_file
 from noetl.ports import Fence
 from noetl.ports.user_sessions import Sessions
@@ -43,6 +44,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @retain_option
 @retain_audit_option
 @fence_option
+@log_options
 @requirements_option
 @env_option
 @path_option
@@ -150,7 +152,7 @@ def _sessions(bus_url: str | None, secrets_path: str) -> Sessions:
 
 
 def _ready(url: str) -> None:
-    click.echo(f"listening on {url}", err=True)
+    say(log_line("info", f"listening on {url}"))
 
 
 COMMAND = server

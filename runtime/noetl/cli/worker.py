@@ -11,9 +11,10 @@ import click
 from noetl.app.adapters import DEFAULT_STORE, protect_files, secrets_path_of
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.bus import BusFailure
-from noetl.cli.daemons import fence_option, log, requirements_option, say
+from noetl.cli.daemons import fence_option, log, log_options, requirements_option, say
 from noetl.cli.stores import SERVER_VARIABLE, narrow_rights, server_url
 from noetl.cli.text import Problem, escaped
+from noetl.host.log_lines import log_line
 from noetl.ports import Fence, StoreFailure
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def _metrics_at(_: click.Context, __: click.Parameter, text: str | None) -> tupl
 @click.option("--name", default="", metavar="NAME", help="What it is called; made up by default, and unique.")
 @click.option("--metrics", callback=_metrics_at, metavar="HOST:PORT", help="Answer /metrics there, for Prometheus.")
 @fence_option
+@log_options
 @requirements_option
 def worker(
     bus_url: str,
@@ -98,12 +100,12 @@ def _measures(serving: ExitStack, at: tuple[str, int] | None, pool: str, slots: 
         port = serving.enter_context(metrics_served(*at, measures.text))
     except OSError as problem:
         raise Problem(f"{at[0]}:{at[1]} cannot be listened on: {problem.strerror or problem}") from None
-    say(f"metrics at http://{at[0]}:{port}/metrics")
+    say(log_line("info", f"metrics at http://{at[0]}:{port}/metrics"))
     return measures
 
 
 def _ready(name: str) -> None:
-    click.echo(f"working as {escaped(name)}", err=True)
+    say(log_line("info", f"working as {name}"))
 
 
 COMMAND = worker

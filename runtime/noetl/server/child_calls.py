@@ -9,6 +9,7 @@ from typing import Protocol
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.host.engine_faults import CODE, fault_of
+from noetl.host.log_lines import log_line
 from noetl.ports import Blobs, Store
 from noetl.server.children import (
     AwaitedChildren,
@@ -90,7 +91,7 @@ class ChildCalls:
             raise
         except Exception as problem:
             told = fault_of(problem)
-            self._say(f"execution {order.execution_id}: {told['message']}")
+            self._say(log_line("error", f"execution {order.execution_id}: {told['message']}", order.execution_id))
             self._hand_up(ChildCaller(order.execution_id, order.run), error(CODE, str(told["message"])).as_json())
 
     def _call(self, owned: OwnedExecution, order: StartChild) -> None:

@@ -17,6 +17,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.host.engine_faults import fault_of
+from noetl.host.log_lines import log_line
 from noetl.ports import Blobs, Clock, Conflict, ExecutionRow, Owned, Store, StoreRefused, Wanted
 from noetl.ports.bus import Bus
 from noetl.ports.idempotency import StartKey
@@ -304,7 +305,7 @@ class ControlPlane:
         if (owned := self.executions.get(execution_id)) is None:
             return
         if owned.execution.fault is not None:
-            self._say(f"execution {execution_id} is given up: {problem}")
+            self._say(log_line("error", f"execution {execution_id} is given up: {problem}", execution_id))
             self.give_up(execution_id)
         else:
             self._fault(owned, problem)
@@ -386,7 +387,7 @@ class ControlPlane:
 
     def _told(self, execution_id: str, problem: Exception) -> dict[str, Json]:
         error = fault_of(problem)
-        self._say(f"execution {execution_id}: {error['message']}")
+        self._say(log_line("error", f"execution {execution_id}: {error['message']}", execution_id))
         return error
 
     def _fault(self, owned: OwnedExecution, problem: Exception) -> None:
@@ -407,7 +408,8 @@ class ControlPlane:
         except FOREIGN:
             raise
         except Exception as again:
-            self._say(f"execution {execution_id} is given up: {fault_of(again)['message']}")
+            text = f"execution {execution_id} is given up: {fault_of(again)['message']}"
+            self._say(log_line("error", text, execution_id))
             self.give_up(execution_id)
 
     def _turn_of(self, owned: OwnedExecution, mine: list[HeardReport], requests: list[Ask], due: list[str]) -> None:

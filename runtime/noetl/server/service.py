@@ -20,6 +20,7 @@ from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
 from noetl.host.backoff import Backoff
 from noetl.host.engine_faults import fault_of
+from noetl.host.log_lines import log_line
 from noetl.host.measures import Measures
 from noetl.ports import Busy, Clock, Conflict, Damaged, ExecutionRow, NoRoom, Owned, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
@@ -261,7 +262,7 @@ class Service:
             did = False
         # Only one execution is another server's; the control plane has let go of it, and all others go on.
         except Conflict as problem:
-            self._say(f"another server goes on with an execution: {problem}")
+            self._say(log_line("info", f"another server goes on with an execution: {problem}"))
             did = True
         except Exception as problem:  # one of no single execution: all are read again from what is on disk
             self._give_up(problem, f"the server made a mistake, going on: {fault_of(problem)['message']}")
@@ -328,7 +329,7 @@ class Service:
         """Forget what is in memory, and take it up again from the log after a pause."""
         # Said once per failure and not once per try: a store that is away for an hour would fill the log.
         if self._trouble is None:
-            self._say(what)
+            self._say(log_line("error", what))
         self._trouble = str(problem)
         self._worker.drop_all()
         self._control.drop()
@@ -341,7 +342,7 @@ class Service:
     def _cannot_go_on(self, execution_id: str, why: str) -> None:
         if execution_id not in self._told:
             self._told.add(execution_id)
-            self._say(f"execution {execution_id} cannot go on: {why}")
+            self._say(log_line("error", f"execution {execution_id} cannot go on: {why}", execution_id))
 
     def _sweep(self) -> None:
         """Find the executions that are not over and that nobody drives; a child that waits for its caller is his."""

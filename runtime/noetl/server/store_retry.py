@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from noetl.host.log_lines import log_line
 from noetl.ports import NoRoom, StoreFailure
 
 TOLD_AFTER = 2.0
@@ -100,7 +101,7 @@ class StoreRetry:
         if now - self._last > OVER_AFTER:
             self._problem = None
             if self._is_told:
-                self._say("there is room again: going on")
+                self._say(log_line("info", "there is room again: going on"))
             return
         waited = now - self._first
         if waited >= self._longest or self._is_interrupted:
@@ -108,4 +109,5 @@ class StoreRetry:
         if waited >= TOLD_AFTER and not self._is_told:
             self._is_told = True
             most = f" {self._longest:g} s at most" if math.isfinite(self._longest) else ""
-            self._say(f"nothing can be stored: {self._problem}; waiting{most} for that to change")
+            text = f"nothing can be stored: {self._problem}; waiting{most} for that to change"
+            self._say(log_line("error", text))

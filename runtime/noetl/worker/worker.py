@@ -16,6 +16,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from noetl.engine.program import Program
+from noetl.host.log_lines import log_line
 from noetl.messages.encoding import write_report
 from noetl.ports import Blobs, Clock, StoreFailure, StoreRefused, ToolCall
 from noetl.ports.bus import STOPS, Bus, Delivery, Full, MessageTooLarge, Ticket, address_of
@@ -401,7 +402,8 @@ class Worker:
         session = slot.session
         slot.report = readable(report, problem, session.program.plan)
         where = f"{report.execution_id}, run {report.run}"
-        self._say(f"a report on execution {where} can be read by no server, so its task fails: {problem}")
+        text = f"a report on execution {where} can be read by no server, so its task fails: {problem}"
+        self._say(log_line("error", text))
         slot.events, slot.call, session.over = list(slot.report.events), None, True
 
     def _sent(self, key: str, report: Report, needs: Needs) -> Ticket[Answer]:
