@@ -28,7 +28,7 @@ workflow:
 
 
 def built(source: Path, folder: Path, *words: str) -> Path:
-    """What hatchling builds of a source."""
+    """The file that hatchling builds of a source."""
     command = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder), *words]
     done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
