@@ -12,6 +12,7 @@ from noetl.host import engine_files
 from noetl.host.process_secrets import learn_file
 from noetl.ports import Blobs, Store, StoreFailure
 from noetl.ports.bus import Broadcasts, Bus
+from noetl.ports.maintenance import StoreSchema
 from noetl.ports.output import Outputs
 from noetl_ir import registry
 from noetl_ir.orders import Answer, Order, Said
@@ -34,6 +35,24 @@ def open_store(url: str) -> Store:
         raise StoreFailure(f"there is no store for `{scheme}`; write sqlite:///PATH or postgresql://…") from None
     store: Store = opener(url)
     return store
+
+
+def schema_of(url: str) -> StoreSchema:
+    """The schema of the store at a URL, which is neither made nor changed. Raises StoreFailure."""
+    scheme = url.partition("://")[0]
+    look = registry.load("noetl.store", _MODULES.get(scheme, scheme), "schema_of", FunctionType)
+    found: StoreSchema = look(url)
+    return found
+
+
+def reach_bus(url: str) -> None:
+    """Reach the bus at a URL, and let it go. Raises BusFailure."""
+    from noetl.bus import BusFailure
+
+    scheme = url.partition("://")[0]
+    if scheme not in ("nats", "tls"):
+        raise BusFailure("a bus between processes is written nats://HOST:PORT")
+    registry.load("noetl.bus", "nats", "reach", FunctionType)(url)
 
 
 def open_blobs(url: str) -> Blobs:

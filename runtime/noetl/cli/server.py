@@ -15,7 +15,9 @@ from noetl.cli.daemons import fence_option, log, log_options, requirements_optio
 from noetl.cli.durability import durability_option
 from noetl.cli.environment import env_option
 from noetl.cli.keeping import Keeping, archive_option, retain_audit_option, retain_option
+from noetl.cli.listening_options import ListeningOptions, listening_options
 from noetl.cli.remote import ask_server, connected
+from noetl.cli.settings_file import settings_option
 from noetl.cli.stores import opened_runtime, path_option, store_option
 from noetl.cli.text import Problem
 from noetl.host.environment import Environment
@@ -24,22 +26,18 @@ from noetl.host.process_secrets import learn_file
 from noetl.ports import Fence
 from noetl.ports.user_sessions import Sessions
 
-DEFAULT_PORT = 8082
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 @click.group("server", short_help="Serve the API and drive executions.", invoke_without_command=True)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; tokens are needed elsewhere.")
-@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 takes any.")
-@click.option("--tls-cert", type=_FILE, metavar="FILE", help="The certificate, PEM.")
-@click.option("--tls-key", type=_FILE, metavar="FILE", help="Its key, PEM.")
-@click.option("--behind-proxy", is_flag=True, help="A proxy in front of it ends TLS.")
-@click.option("--tokens", "tokens_path", metavar="FILE", help="Who may do what; beside the store by default.")
+@settings_option
+@click.option("--check-config", is_flag=True, help="Say whether it could serve so, and begin nothing.")
+@listening_options
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @durability_option
-@click.option("--bus", "bus_url", metavar="URL", help="The bus to workers in other processes: nats://HOST:PORT.")
+@click.option(
+    "--bus", "bus_url", metavar="URL", envvar="NOETL_BUS",
+    help="The bus to workers in other processes: nats://HOST:PORT.",
+)  # fmt: skip
 @pool_limit_option
-@click.option("--announce", default="", metavar="URL", help="Where workers reach it; where it listens by default.")
 @archive_option
 @retain_option
 @retain_audit_option
@@ -52,17 +50,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.pass_context
 def server(
     context: click.Context,
-    host: str,
-    port: int,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    behind_proxy: bool,
-    tokens_path: str | None,
+    check_config: bool,
+    place: ListeningOptions,
     slots: int,
     every_event: bool,
     bus_url: str | None,
     limits: dict[str, int],
-    announce: str,
     keeping: Keeping,
     fence: Fence,
     requirements: bool,
@@ -81,6 +74,8 @@ def server(
 
     --retain completed=7d --retain 'etl/*:any=36h' purges executions that have been over for so long; the first rule
     that fits one counts, and what none fits is kept for ever.
+
+    Options may stand in a file (--settings), and --check-config says whether all is well with them.
     """
     if context.invoked_subcommand is not None:
         return 0
@@ -91,14 +86,18 @@ def server(
         raise Problem(f"the server needs the extra: pip install 'noetlc[server]' ({missing})") from None
     from noetl.cli.token import tokens_path_of
 
-    tokens = _tokens(tokens_path or tokens_path_of(url))
-    _check_listening(host, bool(tokens()), behind_proxy, tls_cert, tls_key)
+    tokens_path = place.tokens_path or tokens_path_of(url)
+    if check_config:
+        return _check(place, tokens_path, url, bus_url, keeping)
+    tokens = _tokens(tokens_path)
+    _check_listening(place, bool(tokens()))
     settings = Settings(
         folders, slots=slots, limits=limits, log=log, fence=fence, requirements=requirements, environment=environment,
         every_event=every_event,
     )  # fmt: skip
     with opened_runtime(url, settings) as runtime, bus_at(bus_url, limits) as bus:
-        listening = Listening(host, port, tokens, tls_cert, tls_key, behind_proxy, announce)
+        files = place.tls_cert, place.tls_key
+        listening = Listening(place.host, place.port, tokens, *files, place.behind_proxy, place.announce)
         try:
             compiler, retention = partial(compiled_source, folders=folders), keeping.retention_of(runtime)
             with closing(_sessions(bus_url, runtime.secrets_path)) as sessions:
@@ -107,24 +106,23 @@ def server(
         except BadCertificate as problem:
             raise Problem(str(problem)) from None
         except OSError as problem:
-            raise Problem(f"{host}:{port} cannot be listened on: {problem.strerror or problem}") from None
+            raise Problem(f"{place.where} cannot be listened on: {problem.strerror or problem}") from None
     return 0 if good else 3
 
 
-def _check_listening(
-    host: str, has_tokens: bool, behind_proxy: bool, tls_cert: Path | None, tls_key: Path | None
-) -> None:
-    """Raise UsageError where it may not listen as it is told to; else learn the key of its certificate."""
-    from noetl.api.authorization import check_binding
+def _check(place: ListeningOptions, tokens_path: str, url: str, bus_url: str | None, keeping: Keeping) -> int:
+    from noetl.cli.check_config import CheckedServer, tell_checks
 
-    refused = check_binding(host, has_tokens=has_tokens, is_encrypted=behind_proxy or tls_cert is not None)
-    if refused is not None:
-        raise click.UsageError(refused)
-    if tls_key is not None and tls_cert is None:
-        raise click.UsageError("--tls-key is the key of a certificate: give --tls-cert too")
-    if tls_key is not None:
+    return tell_checks(CheckedServer(place, tokens_path, url, bus_url, keeping.archive))
+
+
+def _check_listening(place: ListeningOptions, has_tokens: bool) -> None:
+    """Raise UsageError where it may not listen as it is told to; else learn the key of its certificate."""
+    if wrong := place.wrong(has_tokens=has_tokens):
+        raise click.UsageError(wrong)
+    if place.tls_key is not None:
         # Learnt, so that it is hidden should a fault or a line of the log ever hold it.
-        learn_file(str(tls_key))
+        learn_file(str(place.tls_key))
 
 
 @server.command("stop", short_help="Stop a server.")

@@ -12,6 +12,7 @@ from noetl.app.adapters import DEFAULT_STORE, protect_files, secrets_path_of
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.bus import BusFailure
 from noetl.cli.daemons import fence_option, log, log_options, requirements_option, say
+from noetl.cli.settings_file import settings_option
 from noetl.cli.stores import SERVER_VARIABLE, narrow_rights, server_url
 from noetl.cli.text import Problem, escaped
 from noetl.host.log_lines import log_line
@@ -32,6 +33,7 @@ def _metrics_at(_: click.Context, __: click.Parameter, text: str | None) -> tupl
 
 
 @click.command("worker", short_help="Run tasks for servers on a bus.")
+@settings_option
 @click.option("--bus", "bus_url", required=True, metavar="URL", envvar="NOETL_BUS", help="nats://HOST:PORT.")
 @click.option(
     "--server", "servers", metavar="URL", envvar=SERVER_VARIABLE, multiple=True,

@@ -52,6 +52,14 @@ def fetch(url: str, path: str) -> None:
             file.write(part)
 
 
+def reach(url: str) -> None:
+    """Ask for what is stored in a folder, which may be nothing. Raises StoreFailure."""
+    with _opened(url, url) as store:
+        from obstore import list as stored_in
+
+        next(iter(stored_in(store, chunk_size=1)), None)
+
+
 @contextmanager
 def _opened(folder: str, url: str) -> "Iterator[ObjectStore]":
     """The store of a folder; its failures are StoreFailures."""

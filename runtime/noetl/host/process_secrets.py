@@ -64,6 +64,12 @@ def learn(name: str, texts: Iterable[str]) -> None:
             _known.setdefault(text, name)
 
 
+def learn_words(name: str, words: Iterable[str]) -> None:
+    """Know the passwords of URLs among some words, as of a file of settings."""
+    for word in words:
+        _learn_url(name, word)
+
+
 def learn_file(path: str) -> None:
     """Know the long words of a file of keys, as PEM and NATS have them; one that cannot be read has none."""
     with suppress(OSError, UnicodeError), open(path, encoding="utf-8") as file:

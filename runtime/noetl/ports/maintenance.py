@@ -2,6 +2,15 @@
 
 from typing import Protocol, runtime_checkable
 
+from noetl_ir.records import NamedTuple
+
+
+class StoreSchema(NamedTuple):
+    """The schema of a store, 0 where there is none yet, and the one that this version writes."""
+
+    found: int
+    known: int
+
 
 class Maintenance(Protocol):
     """The maintenance of a store. All raise StoreFailure."""

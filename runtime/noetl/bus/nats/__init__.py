@@ -18,6 +18,15 @@ from noetl.ports.bus import Bus
 EXTRA = "a bus over NATS needs the extra: pip install 'noetlc[nats]'"
 
 
+def reach(url: str) -> None:
+    """Connect to the bus at a URL, ask whether JetStream is on, and hang up: nothing is made. Raises BusFailure."""
+    try:
+        from noetl.bus.nats.reaching import reach_streams
+    except ImportError as missing:
+        raise BusFailure(f"{EXTRA} ({missing})") from None
+    reach_streams(url)
+
+
 def open_bus(
     url: str, limits: Mapping[str, int], pool: str | None = None, say: Callable[[str], None] = lambda _: None
 ) -> Bus[Any, Any, Any]:

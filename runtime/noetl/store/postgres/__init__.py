@@ -9,6 +9,7 @@ A server that restarts is waited for, a few seconds long: every operation may be
 """
 
 from noetl.ports import Blobs, Hook, Store, StoreFailure
+from noetl.ports.maintenance import StoreSchema
 from noetl.ports.output import Outputs
 
 FAULT_POINTS = tuple(
@@ -28,6 +29,15 @@ def open_store(url: str, *, hook: Hook | None = None) -> Store:
     except ImportError as missing:
         raise StoreFailure(f"{EXTRA} ({missing})") from None
     return PostgresStore(url, hook=hook)
+
+
+def schema_of(url: str) -> StoreSchema:
+    """The schema of the store at a URL, which is not changed. Raises StoreFailure."""
+    try:
+        from noetl.store.postgres.looking import look
+    except ImportError as missing:
+        raise StoreFailure(f"{EXTRA} ({missing})") from None
+    return look(url)
 
 
 def open_blobs(url: str, *, hook: Hook | None = None) -> Blobs:

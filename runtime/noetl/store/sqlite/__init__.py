@@ -43,6 +43,7 @@ from noetl.ports.actors import actor_now
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import StartKey
 from noetl.ports.mailbox import Mailbox
+from noetl.ports.maintenance import StoreSchema
 from noetl.ports.places import PlaceRow
 from noetl.store import (
     SELECT_EXECUTIONS,
@@ -56,6 +57,7 @@ from noetl.store import (
 )
 from noetl.store.sqlite.catalogue import SqliteCatalogue
 from noetl.store.sqlite.failures import TRANSLATED, failure
+from noetl.store.sqlite.looking import look
 from noetl.store.sqlite.opening import connect
 from noetl.store.sqlite.owners import Owners, Ownership
 from noetl.store.sqlite.places import SqlitePlaces
@@ -127,6 +129,11 @@ def open_store(url: str, *, hook: Hook | None = None) -> Store:
     if scheme != "sqlite" or len(path) < 2 or path[0] != "/":
         raise StoreFailure(f"{url}: a SQLite store is written sqlite:///PATH")
     return SqliteStore(path[1:], hook=hook)
+
+
+def schema_of(url: str) -> StoreSchema:
+    """The schema of the store at a URL, which is not changed. Raises StoreFailure."""
+    return look(url.partition("://")[2][1:])
 
 
 class SqliteStore:

@@ -1,0 +1,123 @@
+"""server --check-config: whether a server could serve as it is told to, without beginning anything."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+
+import click
+
+from noetl.api.bearer_tokens import TokenProblem, read_tokens
+from noetl.app.adapters import reach_bus, schema_of
+from noetl.bus import BusFailure
+from noetl.cli.listening_options import ListeningOptions
+from noetl.cli.stores import path_of, without_secrets
+from noetl.cli.text import amount, escaped
+from noetl.clients import object_storage
+from noetl.host.process_secrets import masked
+from noetl.ports import StoreFailure
+from noetl_ir.records import NamedTuple
+
+
+class CheckedServer(NamedTuple):
+    """How a server is told to serve."""
+
+    place: ListeningOptions
+    tokens: str
+    store: str
+    bus: str | None
+    archive: str | None
+
+
+class NotServing(Exception):
+    """A server could not serve so; the text says why."""
+
+
+def tell_checks(server: CheckedServer) -> int:
+    """Tell of each part whether it is as it must be; returns the exit code: 0 where all are."""
+    good = True
+    for part, look in _checks(server):
+        try:
+            said, is_good = look(server), True
+        except (NotServing, TokenProblem, StoreFailure, BusFailure) as problem:
+            said, is_good = str(problem), False
+        good = good and is_good
+        click.echo(f"{'ok' if is_good else 'wrong':5}  {part}: {escaped(masked(said))}")
+    return 0 if good else 1
+
+
+def _checks(server: CheckedServer) -> Iterator[tuple[str, Callable[[CheckedServer], str]]]:
+    yield "address", _address
+    if server.place.tls_cert is not None:
+        yield "certificate", _certificate
+    yield "tokens", _tokens
+    yield "store", _store
+    if server.bus is not None:
+        yield "bus", _bus
+    if server.archive is not None:
+        yield "archive", _archive
+
+
+def _address(server: CheckedServer) -> str:
+    place = server.place
+    if wrong := place.wrong(has_tokens=bool(read_tokens(server.tokens))):
+        raise NotServing(wrong)
+    try:
+        family, *_, address = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as bound:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+    except OSError as problem:
+        raise NotServing(f"{place.where} cannot be listened on: {problem.strerror or problem}") from None
+    return place.where
+
+
+def _certificate(server: CheckedServer) -> str:
+    certificate = server.place.tls_cert
+    key = server.place.tls_key or certificate
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(str(certificate), str(key))
+    except OSError as problem:  # ssl.SSLError is one
+        raise NotServing(f"{certificate} and {key} cannot be used for TLS: {problem.strerror or problem}") from None
+    return str(certificate)
+
+
+def _tokens(server: CheckedServer) -> str:
+    found = read_tokens(server.tokens)
+    return f"{amount(len(found), 'token')} in {server.tokens}" if found else "none: who reaches it may do all"
+
+
+def _store(server: CheckedServer) -> str:
+    schema, shown = schema_of(server.store), without_secrets(server.store)
+    if not schema.found:
+        folder = os.path.dirname(os.path.abspath(path_of(server.store)))
+        if server.store.startswith("sqlite:") and not _may_write(folder):
+            raise NotServing(f"{shown}: it is not there, and {folder} cannot be written to")
+        return f"{shown}, which is not there yet and would be made"
+    if schema.found < schema.known:
+        return f"{shown}, whose schema {schema.found} would be brought to {schema.known}"
+    return f"{shown}, schema {schema.found}"
+
+
+def _bus(server: CheckedServer) -> str:
+    reach_bus(server.bus or "")
+    return without_secrets(server.bus or "")
+
+
+def _archive(server: CheckedServer) -> str:
+    archive = server.archive or ""
+    if object_storage.is_object(archive):
+        object_storage.reach(archive)
+    elif not _may_write(archive):
+        raise NotServing(f"{archive} cannot be written to")
+    return archive
+
+
+def _may_write(folder: str) -> bool:
+    """Whether a folder, or the first one above it that is there, may be written to."""
+    folder = os.path.abspath(folder)
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
