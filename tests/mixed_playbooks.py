@@ -234,6 +234,12 @@ class _Part:
         return f', loop: {{in: "{{{{ [1, 2] }}}}", iterator: {iterator}, spec: {{{spec}}}{deeper}}}'
 
 
+SEARCH = "search: {" + ", ".join(
+    f'{kind}: {{value: "{{{{ workload.k }}}}", type: {kind}}}' for kind in ("string", "number", "bool", "time")
+) + "}"  # fmt: skip
+"""Search attributes of each type; nothing of a run follows from them."""
+
+
 def _executor(chance: random.Random, phases: tuple[str, ...]) -> str:
     """The keys of the whole playbook; but for its phases, none of them changes what a net can do."""
 
@@ -260,6 +266,7 @@ def _executor(chance: random.Random, phases: tuple[str, ...]) -> str:
     if some():
         way = chance.choice(("queue", "skip", "cancel_running", "fail"))
         spec.append(f'concurrency: {{key: "k {{{{ workload.k }}}}", limit: 2, on_conflict: {way}}}')
+        spec.append(SEARCH)
     life = ["timeout_s: 90"] if some() else []
     life += ["after_s: 30"] if phases and some() else []
     if life:

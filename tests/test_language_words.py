@@ -21,7 +21,8 @@ ADDED = {
         "compensate_on=cancelled timeout tasks tasks.spec ctx ctx.reduce ctx.initial ctx.reduce=sum ctx.reduce=min "
         "ctx.reduce=max ctx.reduce=append ctx.reduce=union ctx.reduce=merge ctx.reduce=count concurrency "
         "concurrency.key concurrency.limit concurrency.on_conflict concurrency.on_conflict=queue "
-        "concurrency.on_conflict=skip concurrency.on_conflict=cancel_running concurrency.on_conflict=fail"
+        "concurrency.on_conflict=skip concurrency.on_conflict=cancel_running concurrency.on_conflict=fail "
+        "search search.value search.type search.type=string search.type=number search.type=bool search.type=time"
     ),
     "executor_policy": "lifecycle.timeout_s lifecycle.after_s",
     "step_policy": (
@@ -44,7 +45,8 @@ ADDED = {
 CANONICAL = {
     "document": (
         "apiVersion apiVersion=noetl.io/v2 apiVersion=noetl.io/v1 apiVersion=noetl.io/v10 kind metadata metadata.name "
-        "metadata.path metadata.version metadata.description keychain executor workload workflow workbook name path"
+        "metadata.path metadata.version metadata.description metadata.labels "
+        "keychain executor workload workflow workbook name path"
     ),
     "executor": (
         "kind kind=local kind=distributed kind=auto profile profile=local profile=distributed profile=auto version "

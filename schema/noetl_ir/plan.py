@@ -274,6 +274,24 @@ CONFLICTS = ("queue", "skip", "cancel_running", "fail")
 """What becomes of an execution for which there is no place."""
 
 
+class SearchAttribute(NamedTuple):
+    """A value that executions are found by (`executor.spec.search`): `type` is one of `SEARCH_TYPES`, and `value` its
+    pool index.
+    """
+
+    name: str
+    type: str
+    value: int
+
+
+SEARCH_TYPES = ("string", "number", "bool", "time")
+MOST_SEARCH = 32
+"""How many labels, and how many search attributes, a playbook has at most."""
+
+LONGEST_LABEL = 255
+"""Characters of a label, and of a search attribute."""
+
+
 LOOP_VERBS = COMPLETE, CLOSE, MORE = "complete", "close", "more"
 """What signals and timers of a loop do: they end it, say that no item comes any more, or bring one."""
 
@@ -329,7 +347,8 @@ class Plan(NamedTuple):
     is the pool index of how long each of them may take (`policy.lifecycle.after_s`), -1 for none. `reducers` are the
     keys of `ctx` that are reduced, in file order.
     `concurrency` is the place that an execution asks for before it begins; None where it asks for none.
-    `loop_signals` are by step, level and verb, `interrupts` by step.
+    `loop_signals` are by step, level and verb, `interrupts` by step. `labels` are names and texts, `search` what else
+    executions are found by.
     """
 
     name: str
@@ -371,6 +390,8 @@ class Plan(NamedTuple):
     locks: tuple[Locks, ...] = ()
     interrupts: tuple[Interrupt, ...] = ()
     sections: tuple[Section, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+    search: tuple[SearchAttribute, ...] = ()
 
 
 # By name, in the order in which they came: the byte form writes those that a plan has, and reads a missing one as its
@@ -393,6 +414,8 @@ EXTENSIONS = (
     "locks",
     "interrupts",
     "sections",
+    "labels",
+    "search",
 )
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.

@@ -73,6 +73,17 @@ def _origin(span: Span | None, maker: str) -> str:
     return f" @{span}" if span is not None else f" by {maker}"
 
 
+def _among_others(plan: Plan) -> Iterator[str]:
+    """The place that an execution asks for among all, and what it is found by."""
+    if plan.concurrency is not None:
+        key, most, on_conflict = plan.concurrency
+        yield f"{most} at once under {_ref(key)}, else {on_conflict}"
+    for name, text in plan.labels:
+        yield f"label {name} {text!r}"
+    for one in plan.search:
+        yield f"found by {one.name}, a {one.type}, {_ref(one.value)}"
+
+
 def _tables(plan: Plan) -> Iterator[str]:
     yield f"plan {plan.name} {plan.path} {plan.version} from {plan.source}"
     yield f"entry {plan.steps[plan.entry].name}"
@@ -116,9 +127,7 @@ def _tables(plan: Plan) -> Iterator[str]:
         yield f"{plan.steps[cancel.step].name} cancels {' '.join(plan.steps[each].name for each in cancel.targets)}"
     if plan.result >= 0:
         yield f"result {_ref(plan.result)}"
-    if plan.concurrency is not None:
-        key, most, on_conflict = plan.concurrency
-        yield f"{most} at once under {_ref(key)}, else {on_conflict}"
+    yield from _among_others(plan)
     for row in plan.reducers:
         yield f"ctx.{row.key} is the {row.reduce} of what is set{_written(**{'from': row.initial})}"
     for entry in plan.keychain:

@@ -26,6 +26,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import Env, ToolCall
+from noetl.server.found_by import attributes_of
 from noetl.worker import launcher
 from noetl_ir.events import Event
 from noetl_ir.outcome import Outcome, error, ok
@@ -79,10 +80,12 @@ def left_in(folder: Path) -> Left:
     with open_runtime(_url(folder), Settings(), _no_compiler) as runtime:
         program = runtime.program_of(ID)
         log = [event for _, event in runtime.events(ID)]
+        found_by = runtime.store.attributes([ID]).get(ID, ())
     folded = Execution(ID, program)
     for event in log:
         evolve(program, folded, event)
     check(program, log, folded)
+    assert found_by == attributes_of(program, folded)
     return Left(log, folded, program)
 
 

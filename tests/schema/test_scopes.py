@@ -46,7 +46,9 @@ def test_the_table_is_that_of_the_language() -> None:
         Site.WORKLOAD,
         Site.KEYCHAIN,
         Site.ENOUGH,
+        Site.SEARCH,
     }
+    assert names_of(Site.SEARCH) == {"workload", "ctx", "execution_id"}
     events = "name status step step_run_id ts result error outcome total ok failed skipped errors data"
     assert set(EVENT_ATTRIBUTES) == set(events.split())
     assert all(row.names - {"env"} <= RESERVED for row in PLACES.values())  # a key or step may be called `env`

@@ -33,7 +33,7 @@ from noetl_ir.events import Event
 from noetl_ir.orders import Answer, Order, Said
 from simulator.disk import Disk, DiskOdds, Holders, Killed
 from simulator.effects import Deed, Tools
-from simulator.laws import check_deeds, check_execution, check_letters, end_of, fold
+from simulator.laws import check_deeds, check_execution, check_found_by, check_letters, end_of, fold
 from simulator.plays import PLAYS, Ready, ready
 from simulator.timeline import EPOCH, SECOND, SkewedClock, Timeline
 
@@ -223,7 +223,7 @@ class Alone:
             programs[name] = program
             folded = fold(program, name, logs[name])
             check_execution(program, folded, logs[name], self._live if name == ID else None)
-            assert row.status == folded.status, f"listed as {row.status}, is {folded.status}"
+            check_found_by(program, folded, row, self._store)
             if name == ID:
                 end = end_of(folded, self._play.play.same)
         check_deeds(programs, logs, self._deeds)

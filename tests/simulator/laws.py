@@ -8,6 +8,8 @@ from harness.invariants import check_log, plain, state_of
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
+from noetl.ports import ExecutionRow, Store
+from noetl.server.found_by import attributes_of
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from simulator.construct_laws import check_compensations, check_locks, check_waits
@@ -38,6 +40,15 @@ def check_execution(program: Program, folded: Execution, log: Sequence[Event], l
     check_locks(program, log)
     if folded.status == "completed" and not _is_cut_short(log):
         _check_whole(log)
+
+
+def check_found_by(program: Program, folded: Execution, row: ExecutionRow, store: Store) -> None:
+    """The row and attributes of an execution say what its log comes to."""
+    assert row.status == folded.status, f"listed as {row.status}, is {folded.status}"
+    error = (folded.failure or {}).get("code")
+    assert row.error == error, f"listed with the error {row.error}, has {error}"
+    found_by = store.attributes([row.execution_id]).get(row.execution_id, ())
+    assert found_by == attributes_of(program, folded), f"found by {found_by}"
 
 
 def check_deeds(programs: Mapping[str, Program], logs: Mapping[str, Sequence[Event]], deeds: Counter[Deed]) -> None:

@@ -306,6 +306,13 @@ CALLED_PHASES = (
 )
 
 CIRCLE = """
+executor:
+  spec:
+    search:
+      k: {value: "{{ ctx.k }}", type: number}
+      text: {value: "{{ ctx.k }}", type: string}
+      bool: {value: "{{ ctx.k > 1 }}", type: bool}
+      time: {value: "{{ '2026-11-0' ~ ctx.k }}", type: time}
 workflow:
   - step: start
     tool:

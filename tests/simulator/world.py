@@ -24,7 +24,7 @@ from noetl_ir.events import Event
 from simulator.disk import Disk, DiskOdds, Holders
 from simulator.effects import waiting_times
 from simulator.fetches import SimulatedFetches
-from simulator.laws import check_deeds, check_execution, check_letters, end_of, fold
+from simulator.laws import check_deeds, check_execution, check_found_by, check_letters, end_of, fold
 from simulator.network import Network, Odds
 from simulator.place_law import WatchedStore
 from simulator.plays import PLAYS, Ready, number_of, ready
@@ -365,7 +365,7 @@ class World:
                 hashed.update(record.body)
             folded = fold(program, name, log)
             check_execution(program, folded, log, self._live.get(name))
-            assert row.status == folded.status, f"listed as {row.status}, is {folded.status}"
+            check_found_by(program, folded, row, store)
             ends[name] = end_of(folded, self._play.play.same)
             if folded.parent is not None and folded.status != "cancelled":
                 late = self._over_at.get(name, 0) > self._over_at.get(folded.parent[0], AT_MOST)

@@ -276,6 +276,14 @@ class Reducer(NamedTuple):
     initial: Value | None
 
 
+class SearchAttribute(NamedTuple):
+    """A value that executions are found by (`executor.spec.search`): `type` is one of `noetl_ir.plan.SEARCH_TYPES`."""
+
+    name: str
+    type: str
+    value: Value
+
+
 class Concurrency(NamedTuple):
     """How many executions may run at once under a key, as declared: fields as in `noetl_ir.plan.Concurrency`."""
 
@@ -332,6 +340,7 @@ class Executor(NamedTuple):
     reducers: tuple[Reducer, ...] = ()
     concurrency: Concurrency | None = None
     compensate_on_span: Span | None = None
+    search: tuple[SearchAttribute, ...] = ()
 
 
 class Playbook(NamedTuple):

@@ -28,6 +28,7 @@ from noetlc.ast.playbook import (
     Reducer,
     Router,
     Rule,
+    SearchAttribute,
     Step,
     StepSpec,
     Task,
@@ -217,6 +218,8 @@ def _executor(executor: Executor) -> Keys:
         spec["compensate_on"] = list(executor.compensate_on)
     if executor.concurrency is not None:
         spec["concurrency"] = _concurrency(executor.concurrency)
+    if executor.search:
+        spec["search"] = {one.name: _search_attribute(one) for one in executor.search}
     if executor.reducers:
         spec["ctx"] = {one.key: _reducer(one) for one in executor.reducers}
     spec.update(_pairs(executor.knobs))
@@ -233,6 +236,10 @@ def _concurrency(concurrency: Concurrency) -> Keys:
     if concurrency.on_conflict != "queue":
         found["on_conflict"] = concurrency.on_conflict
     return found
+
+
+def _search_attribute(one: SearchAttribute) -> Value | Keys:
+    return one.value if one.type == "string" else {"value": one.value, "type": one.type}
 
 
 def _reducer(reducer: Reducer) -> Keys:

@@ -187,6 +187,7 @@ def executor_values(executor: Executor) -> list[Value]:
         found += default_values(one)
         found += values_of_rules(one.rules)
     found += [one.initial for one in executor.reducers if one.initial is not None]
+    found += [one.value for one in executor.search]
     found += [] if executor.concurrency is None else [executor.concurrency.key]
     values = (executor.lifecycle_timeout, executor.result, executor.timeout, executor.after)
     return found + [value for value in values if value is not None]

@@ -37,6 +37,7 @@ from noetlc.codegen.tables import (
     iteration_limits_of,
     join_of,
     keychain_rows,
+    labels_of,
     limits_of,
     locks_of,
     loop_ends_of,
@@ -44,6 +45,7 @@ from noetlc.codegen.tables import (
     loop_signals_of,
     phases_of,
     reducers_of,
+    search_of,
     sections_of,
     task_rows,
     terminates_of,
@@ -56,7 +58,8 @@ def build_plan(playbook: ast.Playbook, source: str = "", children: tuple[Child, 
     """The plan of a playbook from the file named `source`, with the plans of its children."""
     # Entries first: their fields are then fields of the calling task, and read its args.
     playbook = replace_tasks(with_policies(inline_workbook(playbook, called_with)), with_own_args)
-    return _Build(keep_statements(_with_specs(with_tasks(playbook)))).plan(source, children)
+    plan = _Build(keep_statements(_with_specs(with_tasks(playbook)))).plan(source, children)
+    return plan._replace(edition=edition_of(plan))
 
 
 def _with_specs(playbook: ast.Playbook) -> ast.Playbook:
@@ -109,12 +112,11 @@ class _Build:
         limited, ends = frozenset(limit.step for limit in limits), frozenset(end.step for end in ending)
         phases, compensations = phases_of(playbook, self._numbers), compensations_of(playbook, self._numbers)
         later = frozenset([*(each.target for each in compensations), *(phase.step for phase in phases)])
-        early, heard = loop_ends_of(playbook, pool), loop_signals_of(playbook, pool)
+        early, heard, search = loop_ends_of(playbook, pool), loop_signals_of(playbook, pool), search_of(playbook, pool)
         rows, interrupts = (pool.templates, self._steps, self._tasks, self._arcs), interrupts_of(playbook, pool)
-        tables = NetTables(*rows, _parks, ends, limited, later, early, heard, interrupts)
-        maker = NetMaker()
+        tables, maker = NetTables(*rows, _parks, ends, limited, later, early, heard, interrupts), NetMaker()
         assemble(tables, ways, maker, [_marks(step, spans[step.name]) for step in playbook.steps])
-        plan = Plan(
+        return Plan(
             name=playbook.name,
             path=playbook.path,
             version=playbook.version,
@@ -152,8 +154,9 @@ class _Build:
             locks=locks_of(playbook),
             interrupts=interrupts,
             sections=sections_of(playbook, self._numbers),
+            labels=labels_of(playbook),
+            search=search,
         )
-        return plan._replace(edition=edition_of(plan))
 
     def _tabulate(self, step: ast.Step, index: int) -> Step:
         pool, reads, name = self._pool, self._reads, step.name

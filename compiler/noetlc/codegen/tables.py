@@ -22,6 +22,7 @@ from noetl_ir.plan import (
     Phase,
     Reducer,
     Rule,
+    SearchAttribute,
     Section,
     Task,
     Terminate,
@@ -246,6 +247,17 @@ def compensations_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[C
         if how is not None:
             found.append(Compensation(index, numbers[how.step], how.started))
     return tuple(found)
+
+
+def search_of(playbook: ast.Playbook, pool: TemplatePool) -> tuple[SearchAttribute, ...]:
+    """The values that executions are found by."""
+    return tuple([SearchAttribute(one.name, one.type, pool.apart(one.value)) for one in playbook.executor.search])
+
+
+def labels_of(playbook: ast.Playbook) -> tuple[tuple[str, str], ...]:
+    """The labels of all executions of a playbook."""
+    labels = playbook.metadata.get("labels")
+    return tuple([(name, str(text)) for name, text in labels.items()]) if isinstance(labels, dict) else ()
 
 
 def concurrency_of(executor: ast.Executor, pool: TemplatePool) -> Concurrency | None:

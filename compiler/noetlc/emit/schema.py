@@ -8,7 +8,7 @@ import json
 
 from noetl_ir.expr import Json
 from noetl_ir.kinds import TASK_KNOBS, Field, Kind
-from noetl_ir.plan import CONFLICTS
+from noetl_ir.plan import CONFLICTS, SEARCH_TYPES
 from noetl_ir.records import NamedTuple
 from noetl_ir.reducing import REDUCERS
 from noetl_ir.words import DIRECTIVES
@@ -136,6 +136,16 @@ _CONCURRENCY: Schema = _object(
     },
     "key",
 )
+_SEARCHED: Schema = {
+    "type": ["object", "string"],
+    "properties": {
+        "value": _said("An expression over `workload` and `ctx`. Must be given.", _TEXT),
+        "type": _said("How it is compared. Left out: `string`.", _one_of(*SEARCH_TYPES)),
+    },
+    "required": ["value"],
+    "additionalProperties": False,
+}
+_SEARCH: Schema = {"type": ["object", "null"], "additionalProperties": _SEARCHED}
 _REDUCED: Schema = {"type": ["object", "null"], "additionalProperties": _REDUCER}
 _WHEN: Schema = {"type": ["string", "boolean", "number"]}
 _MAP: Schema = {"type": "object"}
@@ -148,6 +158,10 @@ _METADATA: Schema = {
         "path": _said("The name under which other playbooks call it.", _TEXT),
         "version": _said("Its version, which the plan keeps.", _TEXT),
         "description": _said("What it is for, for readers.", _TEXT),
+        "labels": _said(
+            "Texts by name that all its executions are found by.",
+            {"type": ["object", "null"], "additionalProperties": _TEXT},
+        ),
     },
 }
 _CREDENTIAL: Schema = {
@@ -193,6 +207,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("executor_spec", "compensate_on"): _either(_CAUSE, _list_of(_CAUSE)),
     ("executor_spec", "ctx"): _REDUCED,
     ("executor_spec", "concurrency"): _CONCURRENCY,
+    ("executor_spec", "search"): _SEARCH,
     ("executor", "kind"): _one_of(*RUNTIMES),
     ("executor", "profile"): _one_of(*RUNTIMES),
     ("executor", "requires"): _or_nothing(

@@ -54,6 +54,7 @@ SENTENCES: dict[tuple[str, str], str] = {
     ("executor_spec", "on_failure"): "The steps that phases behind main begin at. Left out: none.",
     ("executor_spec", "pool"): "The worker pool of all steps, a name. Left out: `default`.",
     ("executor_spec", "result"): "The result of the execution, asked once all steps have ended well: `ctx`, `workload`, `steps` and results of steps are known. A fault in it makes the execution `failed` with that error. Left out: that of the last step on the line.",
+    ("executor_spec", "search"): "Values that its executions are found by: found by. Left out: labels alone.",
     ("executor_spec", "tasks"): "Defaults by kind, `{http: {spec: …}}`: what the `spec` of the tasks of a kind says that do not say it themselves. A `policy` is taken whole, by tasks without one; `jump` cannot stand in it. Left out: nothing.",
     ("executor_spec", "timeout"): "How long one attempt of a task may take, where nothing nearer says it: effective spec. Left out: no limit; `http`: 30 s.",
     ("loop", "in"): "What to loop over: a list, or a mapping, which gives `{key, value}`. Must be given, but with `more`.",

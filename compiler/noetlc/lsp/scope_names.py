@@ -66,7 +66,7 @@ def site_of(path: tuple[str | int, ...]) -> Site:
     if head == "keychain":
         return Site.KEYCHAIN
     if head == "executor":
-        return Site.RESULT if path[1:3] == ("spec", "result") else Site.WORKLOAD
+        return {"result": Site.RESULT, "search": Site.SEARCH}.get(str(path[2]) if len(path) > 2 else "", Site.WORKLOAD)
     if rest[:1] == ("next",):
         return Site.LOOP if "delay" in rest else Site.ARC
     if rest[:3] == ("spec", "policy", "admit"):

@@ -176,6 +176,10 @@ def _metadata(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
             text = None if is_empty(value) else text_of(r, value, f"`metadata.{name.text}`")
             if text is not None:
                 draft.metadata[name.text] = text
+        elif name.text == "labels" and not is_empty(value):
+            from noetlc.reading.search import read_labels  # most files have none
+
+            draft.metadata["labels"] = dict(read_labels(r, value))
         else:
             draft.metadata[name.text] = value_of(value)
 

@@ -25,6 +25,7 @@ from noetlc.ast.playbook import (
     Reducer,
     Router,
     Rule,
+    SearchAttribute,
     Step,
     StepName,
     StepSpec,
@@ -94,6 +95,7 @@ class ExecutorDraft:
         "reducers",
         "reference_first",
         "result",
+        "search",
         "tasks",
         "timeout",
     )
@@ -118,6 +120,7 @@ class ExecutorDraft:
         self.compensate_on_span: Span | None = None
         self.reducers: tuple[Reducer, ...] = ()
         self.concurrency: Concurrency | None = None
+        self.search: tuple[SearchAttribute, ...] = ()
         self.extras: list[Sugar] = []
 
 

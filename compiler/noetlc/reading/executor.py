@@ -59,6 +59,7 @@ def executor_of(draft: ExecutorDraft) -> Executor:
         draft.reducers,
         draft.concurrency,
         draft.compensate_on_span,
+        draft.search,
     )
 
 
@@ -148,6 +149,12 @@ def _concurrency(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> No
     draft.concurrency = read_concurrency(r, key, node)
 
 
+def _search(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    from noetlc.reading.search import read_search  # most files have none
+
+    draft.search = read_search(r, node)
+
+
 def _ctx(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     from noetlc.reading.reducers import read_reducers  # most files have none
 
@@ -190,6 +197,7 @@ SPEC_KEYS: Table[ExecutorDraft] = {
     "tasks": _tasks,
     "ctx": _ctx,
     "concurrency": _concurrency,
+    "search": _search,
     "policy": _policy,
     "final_step": no_effect,
     "no_next_is_error": no_effect,

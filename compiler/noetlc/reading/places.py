@@ -98,6 +98,7 @@ def _check_defaults(checks: "_Checks", executor: Executor, outside: Names) -> No
     # As the workload is: nothing has run when they are asked.
     if executor.concurrency is not None:
         checks.values((executor.concurrency.key,), Site.WORKLOAD, outside)
+    checks.values((one.value for one in executor.search), Site.SEARCH, outside)
     checks.values((one.initial for one in executor.reducers if one.initial is not None), Site.WORKLOAD, outside)
     for one in executor.tasks:
         checks.values(default_values(one), Site.TASK, outside)

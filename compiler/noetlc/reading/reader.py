@@ -132,6 +132,7 @@ SCOPE_NAMES = {
     "keychain": "a keychain entry",
     "reducer": "a reducer of `executor.spec.ctx`",
     "concurrency": "`concurrency`",
+    "search": "a search attribute",
     "case": "a rule of `case`",
     "retry": "`retry`",
     "poll": "`poll`",

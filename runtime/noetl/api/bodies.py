@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from noetl.api.problems import BadRequest
 from noetl.clients.content import json_of
+from noetl.ports.queries import faulty_labels
 from noetl.ports.user_sessions import LIFETIME, LONGEST
 from noetl_ir import codec
 from noetl_ir.correlation import LONGEST as LONGEST_KEY
@@ -47,6 +48,14 @@ class StartBody(Body):
     )
     payload: dict[str, JsonValue] = Field(default_factory=dict, description="Values that replace the workload's.")
     strict_inputs: bool = Field(False, description="Refuse names that are no keys of `workload`.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Texts by name, to find the execution by.")
+
+    @field_validator("labels")
+    @classmethod
+    def _kept(cls, labels: dict[str, str]) -> dict[str, str]:
+        if why := faulty_labels(labels):
+            raise ValueError(why)
+        return labels
 
     @model_validator(mode="after")
     def _one(self) -> "StartBody":

@@ -95,11 +95,12 @@ async def start_execution(request: Request) -> Response:
         body.version,
         dict[str, Json](body.payload),
         strict_inputs=body.strict_inputs,
+        labels=body.labels,
     )
     if (key := request.headers.get(KEY)) is not None:
         try:
             # A key that was used before there was the last one of these is still that of the same start.
-            unsaid = set() if body.strict_inputs else {"strict_inputs"}
+            unsaid = {name for name in ("strict_inputs", "labels") if not getattr(body, name)}
             start = start._replace(key=start_key(key, body.model_dump(exclude=unsaid)))
         except BadKey as problem:
             raise BadRequest(f"`{KEY}`: {problem}") from None

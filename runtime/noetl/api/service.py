@@ -93,6 +93,8 @@ class Start(NamedTuple):
     """Whether names that are no keys of `workload` are refused."""
     started_by: dict[str, Json] | None = None
     """What starts it where that is no person."""
+    labels: dict[str, str] | None = None
+    """Texts that it is found by."""
 
 
 class StartedExecution(NamedTuple):
@@ -314,7 +316,7 @@ class ApiService:
             variables = self.runtime.settings.environment.variables_for(program)
             # The start is made by the thread that drives, for whoever asks here.
             actor = starting(execution_id)
-            request = Request(start.payload, env=variables, started_by=start.started_by)
+            request = Request(start.payload, env=variables, started_by=start.started_by, labels=start.labels)
             # Refused before an execution is made: a start that cannot come to anything would only leave a failed run
             # behind.
             told = unmet(program, execution_id, request)

@@ -25,6 +25,8 @@ from noetl.host.confined_files import file_name_of
 from noetl.host.engine_files import force_folder, make_folder
 from noetl.ports import Collectable, Conflict, Damaged, ExecutionRow, Owned, StoreFailure
 from noetl.ports.output import OutputChunk, chunk_document, chunk_of
+from noetl.ports.queries import LABEL, SEARCH, ExecutionAttribute, faulty_labels, is_name
+from noetl.server.execution import code_of
 from noetl_ir import codec
 from noetl_ir.events import read_event
 from noetl_ir.expr import Json
@@ -124,7 +126,11 @@ def _write_execution(runtime: Runtime, row: ExecutionRow, under: str, archive: z
         for chunk in _output_of(runtime, row.execution_id):
             lines.write(json.dumps(chunk_document(chunk)).encode() + b"\n")
             printed += 1
-    return {**row._asdict(), "events": events, "values": values, "output": printed}
+    attributes: list[Json] = [
+        list(each) for each in runtime.store.attributes([row.execution_id]).get(row.execution_id, ())
+    ]
+    found_by: dict[str, Json] = {"attributes": attributes} if attributes else {}
+    return {**row._asdict(), "events": events, "values": values, "output": printed, **found_by}
 
 
 def _output_of(runtime: Runtime, execution_id: str) -> Iterator[OutputChunk]:
@@ -194,7 +200,7 @@ def _read_execution(
     runtime: Runtime, archive: zipfile.ZipFile, row: ExecutionRow, under: str, document: dict[str, Json]
 ) -> bool:
     """Put an execution into a store; whether it was there already, to its end."""
-    _check_log(archive, row, under, document)
+    row = _checked_log(archive, row, under, document)
     was_there = _is_whole(runtime, row, document)
     remove_rest(runtime, row.execution_id)  # a purge that was cut off would take away what is restored
     # Values before the events that name them, as when they were made.
@@ -206,7 +212,7 @@ def _read_execution(
             raise ValueError(f"the value {name} has another checksum")
         runtime.blobs.put(row.execution_id, data)
     # As over from the first moment on: no server takes it for one that is to go on.
-    runtime.store.create(row)
+    runtime.store.create(row, attributes=_attributes(document))
     position = 0
     for page in _pages(archive, under, document):
         runtime.store.append(row.execution_id, position, page, status=row.status, ended=row.ended)
@@ -240,14 +246,17 @@ def _pages(archive: zipfile.ZipFile, under: str, document: dict[str, Json]) -> I
         yield page
 
 
-def _check_log(archive: zipfile.ZipFile, row: ExecutionRow, under: str, document: dict[str, Json]) -> None:
-    """Raises ValueError where a log does not end as the manifest says, before anything of it is stored."""
+def _checked_log(archive: zipfile.ZipFile, row: ExecutionRow, under: str, document: dict[str, Json]) -> ExecutionRow:
+    """The row of an execution, with the code of its failure, which older manifests have not. Raises ValueError where a
+    log does not end as the manifest says, before anything of it is stored.
+    """
     end = LogEnd()
     for page in _pages(archive, under, document):
         for _, body in page:
             end.read(body)
     if wrong := end.wrong(row):
         raise ValueError(wrong)
+    return row if row.error is not None or not end.code else row._replace(error=end.code)
 
 
 def _check_family(rows: Sequence[ExecutionRow]) -> None:
@@ -267,12 +276,33 @@ def _row(document: dict[str, Json]) -> ExecutionRow:
     values = {name: document[name] for name in ExecutionRow._fields if name in document or name not in defaults}
     row = ExecutionRow(**values)  # type: ignore[arg-type]
     texts = row.execution_id, row.playbook, row.plan_digest, row.status
-    links = row.parent_execution_id, row.rerun_of
+    links = row.parent_execution_id, row.rerun_of, row.error
     if not all(isinstance(text, str) for text in texts) or not all(isinstance(link, str | None) for link in links):
         raise ValueError("an execution has no names")
     if type(row.started) is not int or type(row.ended) is not int or row.status not in OVER:
         raise ValueError("an execution is not over")
     return row
+
+
+def _attributes(document: dict[str, Json]) -> list[ExecutionAttribute]:
+    """The attributes of an execution in a manifest. Raises ValueError."""
+    found = list[ExecutionAttribute]()
+    rows = document.get("attributes", [])
+    for row in rows if isinstance(rows, list) else [None]:
+        match row:
+            case [str(name), "string", str(text), None] | [str(name), "number" | "bool" | "time", str(text), float()]:
+                if (
+                    not name.startswith((LABEL, SEARCH))
+                    or not is_name(name.partition(".")[2])
+                    or faulty_labels({"text": text})
+                ):
+                    raise ValueError("an attribute is damaged")
+                found.append(ExecutionAttribute(name, str(row[1]), text, row[3] if isinstance(row[3], float) else None))
+            case _:
+                raise ValueError("an attribute is damaged")
+    if len({each.name for each in found}) != len(found):
+        raise ValueError("an attribute is there twice")
+    return found
 
 
 def _page(data: bytes, after: int) -> list[tuple[str, bytes]]:
@@ -310,7 +340,7 @@ class LogEnd:
     """The end of a log that is read event by event, and whether it is that of an execution."""
 
     def __init__(self) -> None:
-        self._status = self._last = ""
+        self._status = self._last = self.code = ""
 
     def read(self, body: bytes) -> None:
         """The next event."""
@@ -318,6 +348,8 @@ class LogEnd:
         self._last = event.event_type
         if self._last == "workflow.finished":
             self._status = str(event.data.get("status"))
+            error = event.data.get("error")
+            self.code = code_of(error) or "" if isinstance(error, dict) else ""
 
     def wrong(self, row: ExecutionRow) -> str:
         """Why it is not the end of this execution; empty where it is."""

@@ -19,6 +19,7 @@ from noetl.ports.catalogue import PlanRow
 from noetl.ports.mailbox import MailRow
 from noetl.ports.queries import LABEL, SEARCH, ExecutionAttribute
 from noetl.server.execution import status_of
+from noetl.server.found_by import attributes_of
 from noetl_ir.events import Event, iso_of, step_run_of
 from noetl_ir.expr import Json
 
@@ -88,7 +89,8 @@ def execution_document(runtime: Runtime, snapshot: Snapshot, *, owned: bool, why
     found = interruptions_of(snapshot.program, snapshot.execution)
     interrupted: dict[str, Json] = {"interrupted": [*found]} if found else {}
     events = snapshot.execution.position
-    return {**document, "owned": owned, "events": events, "parent": parent, "now": now, **interrupted}
+    found_by = attributes_document(attributes_of(snapshot.program, snapshot.execution))
+    return {**found_by, **document, "owned": owned, "events": events, "parent": parent, "now": now, **interrupted}
 
 
 def moment_document(snapshot: Snapshot, args: Json) -> dict[str, Json]:

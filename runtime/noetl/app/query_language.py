@@ -24,11 +24,12 @@ from noetl.ports.queries import (
     Negation,
     QueryTerm,
     canonical,
+    is_name,
     literal_of,
     number_of,
+    span_of_time,
     tokens_of,
 )
-from noetl_ir.dates import days_of, is_date
 from noetl_ir.kinds import seconds_of
 from noetl_ir.nearest import nearest
 from noetl_ir.records import NamedTuple
@@ -41,9 +42,6 @@ DEEPEST = 20
 
 _COMPARED = re.compile(r"<=|>=|<|>")
 _FIELD = re.compile(r"([A-Za-z_][\w./-]*):")
-_NAME = re.compile(r"[A-Za-z_][\w./-]{0,62}")
-_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(Z|[+-]\d\d:\d\d)?)?")
-_DAY, _HOUR, _MINUTE, _SECOND = 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000
 _FORMS = "write a date as 2026-11-01, a time as 2026-11-01T09:30, or an age as 7d or 36h"
 _WORD = re.compile(r"(or|and|not)(?=[\s()]|$)", re.IGNORECASE)
 
@@ -60,7 +58,7 @@ class QueryProblem(Exception):
 def faulty_group(group: str) -> str:
     """Why executions cannot be counted by something, in words; empty where they can."""
     prefix, dot, name = group.partition(".")
-    if group in GROUPS or (dot and f"{prefix}." in (LABEL, SEARCH) and _NAME.fullmatch(name)):
+    if group in GROUPS or (dot and f"{prefix}." in (LABEL, SEARCH) and is_name(name)):
         return ""
     known = [*GROUPS, f"{LABEL}NAME", f"{SEARCH}NAME"]
     near = nearest(group, GROUPS)
@@ -224,12 +222,12 @@ def _asked(piece: _Piece, value: str, now: int) -> Condition:
 
 def _asked_attribute(piece: _Piece, value: str, now: int) -> Condition:
     prefix, _, name = piece.field.partition(".")
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise _wrong(piece, f"`{prefix}.` has no such name: write letters, digits, and `_ - . /` behind the first one")
     if piece.comparison == "=":
         if len(value) > 2 * LONGEST_TEXT:
             raise _wrong(piece, f"a value has at most {LONGEST_TEXT} characters")
-        span = _span_of(value) if prefix == "search" else None
+        span = span_of_time(literal_of(value) or "") if prefix == "search" else None
         as_text = QueryTerm(piece.field, "=", value)
         if span is None:
             return as_text
@@ -244,7 +242,7 @@ def _asked_attribute(piece: _Piece, value: str, now: int) -> Condition:
 
 def _asked_time(piece: _Piece, field: str, value: str, now: int) -> Condition:
     """A time or an age; an age says how long ago it was: `<7d` is within the last seven days."""
-    span = _span_of(value)
+    span = span_of_time(literal_of(value) or "")
     if span is not None:
         first, behind = span
         match piece.comparison:
@@ -270,27 +268,6 @@ def _asked_time(piece: _Piece, field: str, value: str, now: int) -> Condition:
 
 def _within(field: str, span: tuple[int, int]) -> tuple[Condition, ...]:
     return QueryTerm(field, ">=", span[0], "time"), QueryTerm(field, "<", span[1], "time")
-
-
-def _span_of(value: str) -> tuple[int, int] | None:
-    """The first microsecond of a time as it is written, and the first one behind it; None for what is no time."""
-    found = _DATE.fullmatch(literal_of(value) or "")
-    if found is None:
-        return None
-    year, month, day, hour, minute, second = [int(part or 0) for part in found.groups()[:6]]
-    if not (is_date(year, month, day) and hour < 24 and minute < 60 and second < 60):
-        return None
-    at = days_of(year, month, day) * _DAY + hour * _HOUR + minute * _MINUTE + second * _SECOND
-    fraction, zone = found[7], found[8]
-    if fraction is not None:
-        at += int(fraction.ljust(6, "0"))
-    if zone not in (None, "Z"):
-        off = int(zone[1:3]) * _HOUR + int(zone[4:6]) * _MINUTE
-        at += off if zone[0] == "-" else -off
-    if found[4] is None:
-        return at, at + _DAY
-    size = _MINUTE if found[6] is None else _SECOND if fraction is None else 10 ** (6 - len(fraction))
-    return at, at + size
 
 
 def _asked_duration(piece: _Piece, value: str) -> Condition:

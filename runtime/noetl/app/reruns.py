@@ -18,6 +18,7 @@ from noetl.host.confined_files import file_name_of
 from noetl.ports import Blobs, ExecutionRow
 from noetl.ports.idempotency import StartKey
 from noetl.server.execution import status_of
+from noetl.server.found_by import attributes_of
 from noetl.server.journal import Keep, at_once
 from noetl.server.stored_events import records_of
 from noetl.worker.texts import has_markers
@@ -143,7 +144,8 @@ def begin_rerun(runtime: Runtime, planned: PlannedRerun, key: StartKey | None) -
     status, began = status_of(planned.rerun.execution), WallClock().now()
     name, old = plan.path or plan.name, planned.of.execution_id
     row = ExecutionRow(planned.execution_id, name, planned.program.digest, status, None, began, None, old)
-    keep(lambda: runtime.store.create(row, records, key=key))
+    found_by = attributes_of(planned.program, planned.rerun.execution)
+    keep(lambda: runtime.store.create(row, records, key=key, attributes=found_by))
 
 
 def _cut(source: RerunSource, asked: str) -> RerunCut:

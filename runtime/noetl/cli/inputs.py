@@ -24,6 +24,31 @@ if TYPE_CHECKING:
     from noetl.worker.scripted import Script
 
 strict_option = click.option("--strict-inputs", is_flag=True, help="Refuse names that are no keys of the workload.")
+
+
+def _labels(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
+    """Labels by name. Raises UsageError."""
+    if not pairs:
+        return {}
+    from noetl.ports.queries import faulty_labels
+
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise click.UsageError(f"--label {escaped(pair)}: write NAME=VALUE, as in --label team=data")
+        if name in found:
+            raise click.UsageError(f"--label {escaped(pair)}: `{escaped(name)}` has a value already")
+        found[name] = text
+    if why := faulty_labels(found):
+        raise click.UsageError(f"--label: {escaped(why)}")
+    return found
+
+
+label_option = click.option(
+    "--label", "labels", multiple=True, metavar="NAME=VALUE", callback=_labels,
+    help="A text to find the execution by: team=data.",
+)  # fmt: skip
 MAX_BYTES = 1 << 30
 _MAX_DEPTH = 200
 

@@ -14,7 +14,7 @@ from noetl.cli.acting import user
 from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.driving_options import DrivingOptions, driving_options
 from noetl.cli.ending import EXIT_CODES, tell_ending
-from noetl.cli.inputs import PlanSource, payload_of, plan_bytes, slips_of, strict_option, with_sets
+from noetl.cli.inputs import PlanSource, label_option, payload_of, plan_bytes, slips_of, strict_option, with_sets
 from noetl.cli.stores import command_with, json_option, opened_runtime, store_option
 from noetl.cli.text import Problem, escaped, warn
 from noetl.engine.inputs import texts_of, undeclared
@@ -51,6 +51,7 @@ _SCRIPT = (
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value: a.b=v.")
 @click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
 @strict_option
+@label_option
 @click.option("--key", metavar="KEY", help="Run once: a second run with this key only tells how the first stands.")
 @driving_options(_SCRIPT)
 @store_option
@@ -60,6 +61,7 @@ def run(
     sets: tuple[str, ...],
     payload: str | None,
     strict_inputs: bool,
+    labels: dict[str, str],
     key: str | None,
     options: DrivingOptions,
     url: str,
@@ -77,7 +79,7 @@ def run(
     store anything.
     """
     base = _base_payload(source, payload, sets, options.script)
-    request = Request(base, scripted=options.is_scripted, folder=_folder(source))
+    request = Request(base, scripted=options.is_scripted, folder=_folder(source), labels=labels or None)
     shown = options.progress()
     settings = options.settings(shown)
     scripted = settings.script
@@ -125,7 +127,8 @@ def _start_key(key: str | None, program: Program, request: Request) -> StartKey 
     if key is None:
         return None
     try:
-        return start_key(key, {"digest": program.digest, "payload": request.payload})
+        labels: dict[str, Json] = {"labels": dict(request.labels)} if request.labels else {}
+        return start_key(key, {"digest": program.digest, "payload": request.payload, **labels})
     except BadKey as problem:
         raise click.UsageError(f"--key: {problem}") from None
 

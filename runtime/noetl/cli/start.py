@@ -9,7 +9,7 @@ from uuid import uuid4
 import click
 
 from noetl.cli.following import follow_to_its_end
-from noetl.cli.inputs import IsText, payload_of, plan_bytes, strict_option, with_sets
+from noetl.cli.inputs import IsText, label_option, payload_of, plan_bytes, strict_option, with_sets
 from noetl.cli.remote import UnknownToServer, ask_server, connected, plan_from, register_at
 from noetl.cli.stores import command_with, json_option, path_option
 from noetl.cli.text import Problem, escaped, json_text, warn
@@ -23,6 +23,7 @@ from noetl_ir.expr import Json
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value: a.b=v.")
 @click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
 @strict_option
+@label_option
 @click.option("--key", metavar="KEY", help="Start once: all starts with this key are one execution.")
 @click.option("--follow", is_flag=True, help="Tell what happens, and how it ended.")
 @connected
@@ -33,6 +34,7 @@ def start(
     sets: tuple[str, ...],
     payload: str | None,
     strict_inputs: bool,
+    labels: dict[str, str],
     key: str | None,
     follow: bool,
     server: str,
@@ -54,6 +56,8 @@ def start(
         body = {**named, "payload": with_sets(base, sets, texts_at(server, named) if sets else None)}
         if strict_inputs:
             body["strict_inputs"] = True
+        if labels:
+            body["labels"] = dict(labels)
         # Each call has a key, so that an answer that is lost on the way can be asked for again without a second
         # start.
         response = ask_server(server, "POST", "/executions", body, key=key or str(uuid4()))

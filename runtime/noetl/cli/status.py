@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from noetl.app.documents import execution_document, row_document, standing_of
+from noetl.app.documents import attributes_document, execution_document, row_document, standing_of
 from noetl.app.ending import Ending
 from noetl.app.picture import Activity, Why, not_known, place_of, queue_now, rows_of
 from noetl.app.runtime import Runtime
@@ -29,6 +29,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import STATUSES, ExecutionRow, StoreFailure, Wanted
 from noetl.server.children import root_of
+from noetl.server.found_by import attributes_of
 from noetl_cli import lazy_click as click
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
@@ -106,6 +107,8 @@ def _tell(
     if "schedule" in ending.started_by:
         name, at, again = (ending.started_by.get(key) for key in ("schedule", "time", "backfill"))
         click.echo(escaped(f"started by schedule {name} for {at}{', a backfill' if again else ''}"))
+    for line in _found_by(look):
+        click.echo(line)
     if reruns:
         click.echo(f"reruns of it: {', '.join(escaped(row.execution_id) for row in reruns)}")
     counts = ending.counts
@@ -126,6 +129,16 @@ def _tell(
         click.echo(f"  {row_text(row, now)}")
     if not over and not owned:
         click.echo(f"resume with: {escaped(command_with(url, 'resume', ending.execution_id))}")
+
+
+def _found_by(look: Snapshot) -> list[str]:
+    """The labels and search attributes of an execution, in two lines."""
+    told = attributes_document(attributes_of(look.program, look.execution))
+    return [
+        f"{key}: {', '.join(f'{name}={escaped(str(value))}' for name, value in values.items())}"
+        for key, values in told.items()
+        if isinstance(values, dict)
+    ]
 
 
 def _tell_interruptions(program: Program, execution: Execution, *, scripted: bool) -> None:

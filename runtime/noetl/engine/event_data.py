@@ -23,6 +23,12 @@ def names_of(call: JsonObject) -> list[str]:
     return [names] if isinstance(names, str) else texts_of(names)
 
 
+def labels_in(data: JsonObject) -> dict[str, str]:
+    """The labels that a start brought."""
+    labels = data.get("labels")
+    return {name: str(text) for name, text in labels.items()} if isinstance(labels, dict) else {}
+
+
 def places_of(value: Json) -> tuple[tuple[str, str], ...]:
     """Keys of places, each with the execution that holds it, as far as there are some."""
     pairs = value if isinstance(value, list) else []

@@ -1,7 +1,7 @@
 """Folding the events of the execution, its tokens and its step runs (LANGUAGE §3)."""
 
 from noetl.engine.contributions import settle, settle_all
-from noetl.engine.event_data import mapping_of, places_of, texts_of
+from noetl.engine.event_data import labels_in, mapping_of, places_of, texts_of
 from noetl.engine.evolve_compensation import remember
 from noetl.engine.evolve_locks import ask_longest, begin_waiting, leave_gate
 from noetl.engine.evolve_loops import call_off, call_off_all, end_all, hush, hush_run, keep_result, keep_row, unpark
@@ -33,6 +33,7 @@ def requested(program: Program, execution: Execution, event: Event) -> None:
     execution.folder = str(data.get("folder", ""))
     execution.rerun_of = str(data.get("rerun_of", ""))
     execution.started_by = mapping_of(data.get("started_by", {}))
+    execution.labels = labels_in(data)
     execution.place.under = places_of(data.get("under"))
     outer = data.get("iter_parent")
     execution.iter_parent = outer if isinstance(outer, dict) else None

@@ -385,7 +385,7 @@ class Execution:
     - `terminated`: the status that a step or a time limit ended all with, empty before.
     - `phase`: the current phase; `main`: how main ended, empty before; `after`: what became of each phase behind it;
       `after_limit`: how long one of these may take (microseconds).
-    - `started_by`: what started it where that was no person.
+    - `started_by`: what started it where that was no person; `labels`: texts that its start brought, to find it by.
     - `rerun_of`: the execution whose log its own begins with, empty for none; `begun_again`: when it went on from there
       (microseconds), 0 before.
     - `replaced_by`: the newer execution under its `concurrency` key that it was cancelled for.
@@ -437,6 +437,7 @@ class Execution:
         "inbox_row",
         "interruptions",
         "iter_parent",
+        "labels",
         "leaving",
         "left",
         "line",
@@ -493,7 +494,7 @@ class Execution:
         self.paused = self.paused_by_caller = self.cancelled = self.closing = self.detached = self.scripted = False
         self.terminated = self.replaced_by = self.rerun_of = ""
         self.phase = MAIN
-        self.main, self.started_by = dict[str, Json](), dict[str, Json]()
+        self.main, self.started_by, self.labels = dict[str, Json](), dict[str, Json](), dict[str, str]()
         self.after: list[Json] = []
         self.after_limit: int | None = None
         self.remembered: list[Remembered] = []

@@ -14,7 +14,7 @@ from itertools import islice
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
-from noetl.engine.event_data import mapping_of, places_of
+from noetl.engine.event_data import labels_in, mapping_of, places_of
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.identities import call_name, child_ids
@@ -196,6 +196,7 @@ def _request_of(event: Event) -> Request:
         under=places_of(data.get("under")),
         rerun_of=str(data.get("rerun_of", "")),
         started_by=mapping_of(data.get("started_by", {})) or None,
+        labels=labels_in(data) or None,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
+from noetl.engine.event_data import labels_in
 from noetl.engine.execution import Execution
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
@@ -145,6 +146,7 @@ def _request(source: RerunSource, asked: RerunRequest) -> Request:
         env={**(asked.env or {}), **recorded} or None,
         folder=str(data.get("folder", "")),
         rerun_of=source.execution_id,
+        labels=labels_in(data) or None,
     )
 
 

@@ -27,6 +27,7 @@ class Request(NamedTuple):
       of that root, empty where it is the root or not known.
     - `rerun_of`: the execution whose log the new one begins with, empty for none.
     - `started_by`: what started it where that was no person (a schedule and its time), None else.
+    - `labels`: texts that it is found by, beside those of its playbook.
     - `under`: the `concurrency` keys of the places that it runs under, each with the execution that holds the place.
     """
 
@@ -44,6 +45,7 @@ class Request(NamedTuple):
     under: tuple[tuple[str, str], ...] = ()
     rerun_of: str = ""
     started_by: dict[str, Json] | None = None
+    labels: dict[str, str] | None = None
 
 
 def start(turn: Turn, request: Request) -> None:
@@ -123,6 +125,8 @@ def record_request(turn: Turn, request: Request) -> None:
         data["rerun_of"] = request.rerun_of
     if request.started_by:
         data["started_by"] = request.started_by
+    if request.labels:
+        data["labels"] = dict(request.labels)
     turn.emit("playbook.execution.requested", data=data)
 
 

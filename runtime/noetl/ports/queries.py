@@ -5,9 +5,12 @@ executions by. Texts in conditions are patterns: `*` is any text, `?` any charac
 from what follows.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from noetl_ir.correlation import is_storable
+from noetl_ir.dates import days_of, is_date
 from noetl_ir.records import NamedTuple
 
 LABEL, SEARCH = "label.", "search."
@@ -71,8 +74,30 @@ FLAGS = ("open", "over", "top", "child", "rerun")
 
 FIELDS = (*PATTERNS, "version", *TIMES, DURATION, "is", "text")
 
+_DATE = r"(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(Z|[+-]\d\d:\d\d)?)?"
+_DAY, _HOUR, _MINUTE, _SECOND = 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000
+
 GROUPS = ("status", "error", "playbook")
 """What executions are counted by, beside attributes."""
+
+
+def faulty_labels(labels: Mapping[str, str]) -> str:
+    """Why labels cannot be kept, in words; empty where they can."""
+    if len(labels) > MOST_LABELS:
+        return f"there are {len(labels)} labels; at most {MOST_LABELS} are kept"
+    for name, text in labels.items():
+        if not is_name(name):
+            return f"a label cannot be named `{name}`: write letters, digits and `_ - . /`, a letter first"
+        if len(text) > LONGEST_TEXT:
+            return f"the label `{name}` has more than {LONGEST_TEXT} characters"
+        if "\0" in text or not is_storable(text):
+            return f"the label `{name}` has a character that cannot be kept"
+    return ""
+
+
+def is_name(text: str) -> bool:
+    """Whether an attribute may have a name, behind what kind of one it is."""
+    return re.fullmatch(r"[A-Za-z_][\w./-]{0,62}", text, re.ASCII) is not None
 
 
 def all_of(parts: Sequence[Condition]) -> Condition | None:
@@ -153,3 +178,24 @@ def _written_value(field: str, value: str | float, kind: str) -> str:
 def _quoted(pattern: str) -> str:
     """A pattern in quotes, in which a quote has a backslash before it, as what has a meaning has in any pattern."""
     return "'" + canonical(pattern).replace("'", "\\'") + "'"
+
+
+def span_of_time(text: str) -> tuple[int, int] | None:
+    """The first microsecond of a time as it is written, and the first one behind it; None for what is no time."""
+    found = re.fullmatch(_DATE, text, re.ASCII)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = [int(part or 0) for part in found.groups()[:6]]
+    if not (is_date(year, month, day) and hour < 24 and minute < 60 and second < 60):
+        return None
+    at = days_of(year, month, day) * _DAY + hour * _HOUR + minute * _MINUTE + second * _SECOND
+    fraction, zone = found[7], found[8]
+    if fraction is not None:
+        at += int(fraction.ljust(6, "0"))
+    if zone not in (None, "Z"):
+        off = int(zone[1:3]) * _HOUR + int(zone[4:6]) * _MINUTE
+        at += off if zone[0] == "-" else -off
+    if found[4] is None:
+        return at, at + _DAY
+    size = _MINUTE if found[6] is None else _SECOND if fraction is None else 10 ** (6 - len(fraction))
+    return at, at + size

@@ -7,6 +7,7 @@ is dropped, and folded anew from the log.
 
 from collections import deque
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from noetl.bounded_table import BoundedTable
 from noetl.engine import places, reports
@@ -30,6 +31,9 @@ from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from noetl_ir.orders import Answer, Order, Report, RunPipeline, SendSignal, SettleMail
 from noetl_ir.records import NamedTuple
+
+if TYPE_CHECKING:
+    from noetl.ports.queries import ExecutionAttribute
 
 
 class Interrupted(Exception):
@@ -114,6 +118,7 @@ class OwnedExecution:
         self.dues = Dues(clock, steady)
         self._answers: BoundedTable[tuple[str, str], Answer] = BoundedTable(ANSWERS_KEPT)
         self._begun: dict[str, tuple[str, int]] = {}
+        self._searches, self._ctx = bool(program.plan.search), self.execution.ctx
 
     def create(
         self, request: Request, row: ExecutionRow, key: StartKey | None = None
@@ -125,9 +130,9 @@ class OwnedExecution:
         execution = self.execution
         # The first turn may end the execution already. The row says so in the transaction that creates it, else a
         # crash after that would leave an execution that is over among those that are open.
-        row = self._stands(row)
+        row, found_by = self._stands(row), self._found_by()
         records = self._decided(turn.events)
-        self._keep(lambda: self._store.create(row, records, key=key))
+        self._keep(lambda: self._store.create(row, records, key=key, attributes=found_by))
         self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)
 
@@ -138,9 +143,9 @@ class OwnedExecution:
         turn = self._turn()
         record_request(turn, request)
         reports.fault(turn, problem)
-        row = self._stands(row)
+        row, found_by = self._stands(row), self._found_by()
         records = self._decided(turn.events)
-        self._keep(lambda: self._store.create(row, records, key=key))
+        self._keep(lambda: self._store.create(row, records, key=key, attributes=found_by))
         return turn.events, []
 
     def sent(self, order: SendSignal, outcome: dict[str, Json]) -> tuple[list[Event], list[Order]]:
@@ -176,6 +181,7 @@ class OwnedExecution:
         # between the commit and the answer. Its report comes again, and `_was_recorded` has to know it.
         self._begun = {run: begun[run] for run in self.running()}
         self.dues.read(self.execution.timers)
+        self._ctx = self.execution.ctx
 
     def running(self) -> list[str]:
         """The token keys of the attempts that workers run."""
@@ -351,12 +357,14 @@ class OwnedExecution:
         if turn.events:
             # The position that is expected in the log is the fence against a second server: if somebody else has
             # appended since, the store raises Conflict and nothing of this turn is kept.
+            # `ctx` is another mapping whenever it has changed.
+            changed = self._found_by() if self._searches and execution.ctx is not self._ctx else None
             expected, records = execution.position - len(turn.events), self._decided(turn.events)
             name, status, ended = execution.execution_id, status_of(execution), self._shown_end(execution.ended)
             # What the engine's mistake ended is over, whatever came; it is read when that is tried again.
             read = execution.inbox_row if execution.fault is None else None
             error = error_code_of(execution) if ended is not None else None
-            self._journal.add_turn(Append(name, expected, records, status, ended, read, error))
+            self._journal.add_turn(Append(name, expected, records, status, ended, read, error, changed))
             self._last = turn.events
             self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)
@@ -389,6 +397,16 @@ class OwnedExecution:
         except Fault:
             brought = {}
         return _incoming(ask, brought)
+
+    def _found_by(self) -> "tuple[ExecutionAttribute, ...]":
+        """The attributes that it is found by now."""
+        plan, execution = self.program.plan, self.execution
+        self._ctx = execution.ctx
+        if not (plan.labels or plan.search or execution.labels):
+            return ()
+        from noetl.server.found_by import attributes_of  # most playbooks have none
+
+        return attributes_of(self.program, execution)
 
     def _stands(self, row: ExecutionRow) -> ExecutionRow:
         """The row of an execution that is made, as it stands behind its first turn."""
@@ -450,7 +468,12 @@ def status_of(execution: Execution) -> str:
 
 def error_code_of(execution: Execution) -> str | None:
     """The code of the failure of an execution, as lists have it; None where it has none."""
-    code = (execution.fault or execution.failure or {}).get("code")
+    return code_of(execution.fault or execution.failure or {})
+
+
+def code_of(error: dict[str, Json]) -> str | None:
+    """The code of an error, as lists have it."""
+    code = error.get("code")
     return code[:LONGEST_CODE].encode("utf-8", "replace").decode() if isinstance(code, str) and code else None
 
 

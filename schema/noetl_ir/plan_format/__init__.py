@@ -38,6 +38,7 @@ from noetl_ir.plan import (
     Plan,
     Reducer,
     Rule,
+    SearchAttribute,
     Section,
     Step,
     Task,
@@ -290,6 +291,8 @@ def _plan(body: codec.PartReader, children: memoryview, rows: _Kept, edition: in
         locks=cast("tuple[Locks, ...]", extended.get("locks", ())),
         interrupts=cast("tuple[Interrupt, ...]", extended.get("interrupts", ())),
         sections=cast("tuple[Section, ...]", extended.get("sections", ())),
+        labels=cast("tuple[tuple[str, str], ...]", extended.get("labels", ())),
+        search=cast("tuple[SearchAttribute, ...]", extended.get("search", ())),
     )
 
 

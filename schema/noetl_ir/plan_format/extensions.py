@@ -22,6 +22,7 @@ from noetl_ir.plan import (
     Phase,
     Plan,
     Reducer,
+    SearchAttribute,
     Section,
     Terminate,
     extensions_of,
@@ -230,4 +231,13 @@ _FORMS = {
     "locks": _Form(_write_locks, _read_locks),
     "interrupts": _Form(_write_interrupts, _read_interrupts),
     "sections": _Form(_write_sections, _read_sections),
+    "labels": _plain_rows(
+        lambda name, text: (name, text), [str, str], table="the labels are no list", row="a label is damaged"
+    ),
+    "search": _plain_rows(
+        SearchAttribute,
+        [str, str, int],
+        table="the search attributes are no list",
+        row="a search attribute is damaged",
+    ),
 }

@@ -47,6 +47,7 @@ class Site(Enum):
     RULE = "`policy.rules[].when`, `delay`, `set_iter`, `set_ctx`"
     ARC = "`next.arcs[].when`, `args`"
     RESULT = "`executor.spec.result`"
+    SEARCH = "`executor.spec.search`"
 
 
 class PlaceRules(NamedTuple):
@@ -124,6 +125,17 @@ PLACES: dict[Site, PlaceRules] = {
         PlaceRules(Site.RULE, _W, "after the task", _TASK | {"outcome", "_elapsed"}, _ALL, True, True, _HERE),
         PlaceRules(Site.ARC, _S, "on the terminal event", _SERVER | {"iter"}, _ALL, True, False, "the end of the run"),
         PlaceRules(Site.RESULT, _S, "when all is done", _SERVER - {"args", "event"}, _ALL, True, False, ""),
+        # Asked again whenever `ctx` may be another one: of a value that is read again nothing else may come.
+        PlaceRules(
+            Site.SEARCH,
+            _S,
+            "at start and when `ctx` changes",
+            frozenset({"workload", "ctx", "execution_id"}),
+            _PURE,
+            False,
+            False,
+            "",
+        ),
     )
 }
 

@@ -7,9 +7,12 @@ from noetl_ir.plan import (
     CLOSE,
     COMPLETE,
     CONFLICTS,
+    LONGEST_LABEL,
     LOOP_VERBS,
     MORE,
+    MOST_SEARCH,
     RESTS,
+    SEARCH_TYPES,
     SWALLOW,
     Plan,
     Rule,
@@ -97,6 +100,8 @@ def _extensions(plan: Plan) -> _Found:
             yield "concurrency", "has no key, or no place"
         if plan.concurrency.on_conflict not in CONFLICTS:
             yield "concurrency", "does what is not known where there is no place"
+    if plan.labels or plan.search:
+        yield from _found_by(plan)
     if len({row.key for row in plan.reducers}) != len(plan.reducers):
         yield "reducers", "have the same key twice"
     for row in plan.reducers:
@@ -332,3 +337,15 @@ def _keys(template: Template) -> list[str] | None:
 def _indices(at: str, size: int, *indices: int) -> _Found:
     if min(indices) < -1 or max(indices) >= size:
         yield at, "names a template that is not there"
+
+
+def _found_by(plan: Plan) -> _Found:
+    """Labels and search attributes: each name once, not too many, and types that there are."""
+    for what, names in (("labels", [name for name, _ in plan.labels]), ("search", [row.name for row in plan.search])):
+        if len({*names}) != len(names) or len(names) > MOST_SEARCH:
+            yield what, "have a name twice, or are too many"
+    if any(len(text) > LONGEST_LABEL for _, text in plan.labels):
+        yield "labels", "have one that is too long"
+    for row in plan.search:
+        if not 0 <= row.value < len(plan.templates) or row.type not in SEARCH_TYPES:
+            yield f"search {row.name[:40]}", "has no value, or no type"

@@ -43,7 +43,10 @@ def test_a_key_that_a_body_cannot_have_is_told_beside_what_was_meant(server: Ser
     assert response.status_code == 400
     assert "`payloads`: there is no such key; did you mean `payload`?" in response.json()["detail"]
     other = server.client.post("/executions", json={"path": "t/t", "workload": {}}).json()["detail"]
-    assert "`workload`: there is no such key (the keys are playbook_id, path, version, payload, strict_inputs)" in other
+    assert (
+        "`workload`: there is no such key (the keys are playbook_id, path, version, payload, strict_inputs, labels)"
+        in other
+    )
 
 
 def test_others_are_answered_while_starts_wait(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:

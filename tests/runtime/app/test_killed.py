@@ -22,8 +22,9 @@ from noetl_ir.events import action_id_of
 PLAYBOOK = """
 apiVersion: noetl.io/v2
 kind: Playbook
-metadata: {name: t, path: t/t}
-executor: {spec: {policy: {limits: {max_payload_bytes: 50000}}}}
+metadata: {name: t, path: t/t, labels: {team: data}}
+executor:
+  spec: {policy: {limits: {max_payload_bytes: 50000}}, search: {n: {value: "{{ ctx.n }}", type: number}}}
 workflow:
   - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: each}, {step: flaky}, {step: big}]}}
   - step: each
