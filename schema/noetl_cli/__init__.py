@@ -37,7 +37,7 @@ OWN_COMMANDS: Mapping[str, tuple[str, ...]] = {
     "noetl": (
         "run", "test", "resume", "rerun", "status", "list", "events", "logs", "replay", "result", "cancel", "pause",
         "signal", "signals", "purge", "archive", "restore", "collect", "store", "audit", "credential", "server", "ui",
-        "worker", "workers", "bus", "playbooks", "register", "start", "schedules", "token",
+        "worker", "workers", "bus", "playbooks", "register", "start", "schedules", "triggers", "token",
     ),
 }  # fmt: skip
 """The commands that one of the two programs has and the other one has not: neither imports the other."""

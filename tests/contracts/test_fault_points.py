@@ -11,6 +11,7 @@ from noetl.ports.audit import Audit, Audited, AuditRow, WantedAudit
 from noetl.ports.mailbox import Letter, OpenWait
 from noetl.ports.places import PlaceRow
 from noetl.ports.schedules import Scheduled, ScheduleRow, Schedules
+from noetl.ports.triggers import Triggered, TriggerRow, Triggers
 
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
 Open = Callable[..., Store]
@@ -72,6 +73,10 @@ def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], 
             lambda: deeds(store).add_deed(AuditRow(0, 1, "ann", "cli", "", "stop", name, once=name)),
             lambda: deeds(store).deeds(WantedAudit(subject=name)),
         ),
+        "trigger": (
+            lambda: triggering(store).put_trigger(TriggerRow(name, "after", {}, {})),
+            lambda: triggering(store).triggers(name),
+        ),
         "schedule": (
             lambda: scheduling(store).put_schedule(ScheduleRow(name, {}, 1)),
             lambda: scheduling(store).schedules(name),
@@ -89,6 +94,12 @@ def scheduling(store: Store) -> Schedules:
     """The schedules of a store."""
     assert isinstance(store, Scheduled)
     return store.scheduling
+
+
+def triggering(store: Store) -> Triggers:
+    """The triggers of a store."""
+    assert isinstance(store, Triggered)
+    return store.triggering
 
 
 def letter_to(store: Store, name: str) -> None:

@@ -192,13 +192,13 @@ def _is_playbook(path: str) -> bool:
 _BEGINNING = (
     rb"""(?m)^[ "'{]*(apiVersion["']?\s*:\s*["']?[\w.]*noetl|kind["']?\s*:\s*["']?Playbook|workflow["']?\s*:)"""
 )
-_BESIDE = rb"""(?m)^["']?kind["']?\s*:\s*["']?(Credential|Schedule)["']?\s*(#.*)?$"""
+_BESIDE = rb"""(?m)^["']?kind["']?\s*:\s*["']?(Credential|Schedule|Trigger)["']?\s*(#.*)?$"""
 _WORKFLOW = rb"""(?m)^["']?(workflow["']?\s*:|kind["']?\s*:\s*["']?Playbook)"""
-"""What a file of credentials or a schedule has, and what it has not: a server gets those beside its playbooks."""
+"""What a file of credentials, a schedule or a trigger has, and what it has not: servers get those beside playbooks."""
 
 
 def begins_a_playbook(data: bytes) -> bool:
-    """Whether a line of a file begins a playbook; credentials and schedules, which live beside them, are none."""
+    """Whether a line of a file begins a playbook; what lives beside them (credentials, schedules, triggers) is none."""
     is_wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     # The pattern is of bytes and does not fit UTF-16; the reader will tell.
     if is_wide:

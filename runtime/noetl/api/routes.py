@@ -21,6 +21,7 @@ from noetl.api import (
     sessions,
     sign_in,
     task_output,
+    triggering,
     watching,
 )
 from noetl.api.authorization import Authorization
@@ -47,6 +48,7 @@ from noetl.api.streams import Streams
 from noetl.app.clock import WallClock
 from noetl.app.retention import Purger
 from noetl.app.schedule_book import ScheduleBook
+from noetl.app.trigger_book import TriggerBook
 from noetl.host.measures import Measures
 from noetl.ports.idempotency import KEY
 from noetl.ports.user_sessions import Sessions
@@ -232,6 +234,33 @@ ROUTES = (
         query=("who", "deed", "subject", "outcome", "since"),
         pages=Paged("audit", "the number of the row before", cursor="before", counts=True),
     ),
+    Operation(
+        "GET",
+        "/triggers",
+        "viewer",
+        triggering.list_triggers,
+        pages=Paged("triggers", "the name of the trigger before"),
+    ),
+    Operation("POST", "/triggers/{name:path}/pause", "operator", triggering.pause_trigger, deed="trigger-pause"),
+    Operation("POST", "/triggers/{name:path}/resume", "operator", triggering.resume_trigger, deed="trigger-resume"),
+    Operation(
+        "POST",
+        "/triggers/{name:path}/retry",
+        "operator",
+        triggering.retry_letters,
+        triggering.DeadLettersBody,
+        deed="trigger-retry",
+        is_recorded_first=True,
+    ),
+    Operation("GET", "/triggers/{name:path}", "viewer", triggering.get_trigger),
+    Operation(
+        "PUT", "/triggers/{name:path}", "operator", triggering.put_trigger, triggering.TriggerBody, deed="trigger-put"
+    ),
+    Operation(
+        "DELETE", "/triggers/{name:path}", "operator", triggering.delete_trigger, status=204, deed="trigger-delete"
+    ),
+    # Who may is said by the signature of the request.
+    Operation("POST", "/hooks/{name:path}", "", triggering.receive, status=202),
     Operation("POST", "/purge", "admin", purging.purge, purging.PurgeBody, deed="purge"),
     Operation("POST", "/stop", "admin", handlers.stop, status=202, deed="stop", is_recorded_first=True),
 )
@@ -273,6 +302,8 @@ def application(
     app.state.schedules = ScheduleBook(service.runtime, WallClock())
     app.state.auditor = auditing.Auditor(service.runtime.store)
     app.state.starter = scheduling.starter_of(service, say)
+    app.state.triggers = TriggerBook(service.runtime, WallClock())
+    app.state.trigger_starter = triggering.trigger_starter_of(service, say)
     return app
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import TimeoutError as NotInTime
+from typing import Protocol
 
 from pydantic import Field, JsonValue
 from starlette.concurrency import run_in_threadpool
@@ -14,40 +14,52 @@ from starlette.responses import Response
 from noetl.api.bodies import Body, body_of
 from noetl.api.handlers import lasting_of
 from noetl.api.pages import limit_of, page
-from noetl.api.problems import BadRequest, Faulty, Rejected, Unknown
+from noetl.api.problems import BadRequest, Rejected, Unknown
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, Start
+from noetl.api.standing_starts import begin_standing
 from noetl.app.clock import WallClock
 from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
 from noetl.host.log_lines import log_line
-from noetl.ports import Busy, StoreFailure
+from noetl.ports import StoreFailure
 from noetl.ports.idempotency import StartKey
 from noetl.ports.schedules import Scheduled
 from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.starter import ScheduledStart, ScheduleStarter, StartRefused
 from noetl.server.schedules.times import BadTimes
-from noetl.server.workers.preflight import WITHIN
 from noetl_ir.expr import Json
 
 EVERY = 1.0
 """Seconds between two looks at what is due: cron has no times between minutes, and intervals are whole seconds."""
 
-BEGINS_WITHIN = 60.0
-"""Seconds that the driving thread has to begin a start."""
-
-
 MOST_BACKFILLED = 1_000
 """The most times that one request starts."""
+
+
+class LooksAgain(Protocol):
+    """A starter of schedules or triggers."""
+
+    def look(self) -> None:
+        """Start all that is due. Raises StoreFailure."""
+        ...
 
 
 class Scheduling(threading.Thread):
     """Looks at what is due, for as long as the server lives. `say` hears of what could not be started."""
 
-    def __init__(self, starter: ScheduleStarter, say: Callable[[str], None], every: float = EVERY) -> None:
-        super().__init__(name="noetl-schedules", daemon=True)
+    def __init__(
+        self,
+        starter: LooksAgain,
+        say: Callable[[str], None],
+        every: float = EVERY,
+        name: str = "schedules",
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(name=f"noetl-{name}", daemon=True)
         self._starter = starter
         self._say = say
         self._every = every
+        self._close = close
         self._ended = threading.Event()
 
     def run(self) -> None:
@@ -58,8 +70,9 @@ class Scheduling(threading.Thread):
             except StoreFailure:
                 continue
             except Exception as error:
-                text = f"internal error in schedules: {type(error).__name__}: {error} (please report)"
+                text = f"internal error in {self.name}: {type(error).__name__}: {error} (please report)"
                 self._say(log_line("error", text))
+        self._close()
 
     def end_soon(self) -> None:
         """Start nothing more."""
@@ -73,20 +86,11 @@ def starter_of(service: ApiService, say: Callable[[str], None]) -> ScheduleStart
         return None
 
     def begin(start: ScheduledStart) -> str:
-        try:
-            asked = Start(
-                "", start.schedule.playbook, start.schedule.version, start.payload,
-                StartKey(start.key, ""), started_by=start.started_by,
-            )  # fmt: skip
-            prepared = service.prepare(asked)
-            try:
-                if lacking := prepared.lacking.result(WITHIN):
-                    raise StartRefused("; ".join(lacking))
-            except NotInTime:
-                pass  # who has not answered by then may still have the secrets
-            return prepared.begin().result(BEGINS_WITHIN).execution_id
-        except (Unknown, Rejected, Faulty, Busy, NotInTime) as problem:
-            raise StartRefused(str(problem) or "the server is busy") from None
+        asked = Start(
+            "", start.schedule.playbook, start.schedule.version, start.payload,
+            StartKey(start.key, ""), started_by=start.started_by,
+        )  # fmt: skip
+        return begin_standing(service, asked).execution_id
 
     def cancel(execution_id: str) -> None:
         # What ends by itself meanwhile needs no more.

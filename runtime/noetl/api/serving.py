@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uvicorn
+from starlette.applications import Starlette
 
 from noetl.api.authorization import Authorization
 from noetl.api.bearer_tokens import BearerToken
@@ -23,6 +24,7 @@ from noetl.api.page_sessions import PageSessions
 from noetl.api.routes import application
 from noetl.api.scheduling import Scheduling
 from noetl.api.service import DRAIN, ApiService, Compile
+from noetl.api.triggering import message_starter_of
 from noetl.app.adapters import ClusterBus
 from noetl.app.clock import WallClock
 from noetl.app.collecting import Collector
@@ -61,6 +63,8 @@ class Listening(NamedTuple):
     behind_proxy: bool = False
     announced: str = ""
     """Where workers on other machines reach it; empty: where it listens."""
+    bus_url: str = ""
+    """Where messages are that start playbooks; empty for nowhere."""
 
 
 class BadCertificate(Exception):
@@ -106,13 +110,7 @@ def serve(
     )
     server = _Server(_config(app, listening, book))
     driving = _Driving(service, server, lines.say)
-    jobs: list[UpkeepJob] = [Collector(runtime, WallClock()).keep_up, lambda pause: keep_up(runtime)]
-    if retention is not None:
-        jobs.append(retention.keep_up)
-    # `noetl ui` drives what is asked of it, and starts nothing by itself.
-    aside: list[Upkeep | Scheduling] = [Upkeep(jobs, lines.say)]
-    if asked is None and app.state.starter is not None:
-        aside.append(Scheduling(app.state.starter, lines.say))
+    aside = _aside(app, runtime, lines, retention, None if asked is not None else listening.bus_url)
     # Bound first: where the address cannot be had, nothing was driven yet that would have to be stopped.
     with _bound(listening) as bound, _stopped_by_signals(server, service):
         host, port = bound.getsockname()[:2]
@@ -134,6 +132,29 @@ def serve(
             # what it owns, so the process may end over it.
             aside[0].join(10)
     return not driving.failed
+
+
+def _aside(
+    app: Starlette, runtime: Runtime, lines: ServingCallbacks, retention: Retention | None, bus_url: str | None
+) -> list[Upkeep | Scheduling]:
+    """The threads beside the one that drives. With `bus_url` they start what schedules and triggers say; `noetl ui`,
+    which drives what is asked of it, starts nothing by itself.
+    """
+    jobs: list[UpkeepJob] = [Collector(runtime, WallClock()).keep_up, lambda pause: keep_up(runtime)]
+    if retention is not None:
+        jobs.append(retention.keep_up)
+    aside: list[Upkeep | Scheduling] = [Upkeep(jobs, lines.say)]
+    if bus_url is None:
+        return aside
+    if app.state.starter is not None:
+        aside.append(Scheduling(app.state.starter, lines.say))
+    if app.state.trigger_starter is not None:
+        aside.append(Scheduling(app.state.trigger_starter, lines.say, name="triggers"))
+    messages = message_starter_of(runtime.store, app.state.trigger_starter, bus_url)
+    if messages is not None:
+        # Apart from ends: a server of messages that cannot be reached holds up whoever asks for some.
+        aside.append(Scheduling(messages, lines.say, name="messages", close=messages.close))
+    return aside
 
 
 def _open_files() -> int:

@@ -13,6 +13,7 @@ from noetl.host.process_secrets import learn_file
 from noetl.ports import Blobs, Store, StoreFailure
 from noetl.ports.bus import Broadcasts, Bus
 from noetl.ports.maintenance import StoreSchema
+from noetl.ports.messages import Messages, MessagesFailure
 from noetl.ports.output import Outputs
 from noetl_ir import registry
 from noetl_ir.orders import Answer, Order, Said
@@ -98,6 +99,19 @@ def open_bus(
     opener = registry.load("noetl.bus", name, "open_bus", FunctionType)
     bus: ClusterBus = opener(url, limits or {}, pool, say)
     return bus
+
+
+def open_messages(url: str) -> Messages:
+    """The streams at a URL. Raises MessagesFailure."""
+    from noetl.bus import BusFailure
+
+    if url.partition("://")[0] not in ("nats", "tls"):
+        raise MessagesFailure("streams are at nats://HOST:PORT")
+    try:
+        found: Messages = registry.load("noetl.bus", "nats", "open_messages", FunctionType)(url)
+    except BusFailure as problem:
+        raise MessagesFailure(str(problem)) from None
+    return found
 
 
 @contextmanager

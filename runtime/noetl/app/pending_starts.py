@@ -1,30 +1,52 @@
-"""Starts whose schedule has not moved on yet: their executions stay, as nothing else says that they were made."""
+"""Starts that are not finished: their executions stay, as nothing else says that they were made, or what they were for.
+
+A server may die between a start and the step of its schedule, or of its trigger, behind it.
+"""
 
 from noetl.app.runtime import Runtime
 from noetl.ports import ExecutionRow, StoreFailure
 from noetl.ports.schedules import Scheduled
+from noetl.ports.triggers import Triggered
 from noetl.server.schedules.times import BadTimes, time_of
 from noetl_ir.codec import CodecError
+from noetl_ir.expr import Json
+
+_MOST = 10_000
+"""Ends that are looked through."""
 
 
 def pending_start(runtime: Runtime, row: ExecutionRow) -> str:
-    """Why an execution has to stay for what started it, in words; empty where it may go. Raises StoreFailure."""
+    """Why an execution has to stay for what started it, or for what it is to start, in words; empty where it may go.
+    Raises StoreFailure.
+    """
+    started_by = _started_by(runtime, row)
+    if "schedule" in started_by and not started_by.get("backfill"):
+        return _pending_schedule(runtime, str(started_by["schedule"]), str(started_by.get("time")))
     store = runtime.store
-    if not isinstance(store, Scheduled):
+    if not isinstance(store, Triggered):
         return ""
+    for end in store.triggering.awaited_ends(_MOST):
+        if end.execution_id == row.execution_id:
+            return f"the trigger {end.trigger} has not dealt with its end yet"
+        if (end.trigger, end.execution_id) == (started_by.get("trigger"), started_by.get("execution")):
+            return f"the trigger {end.trigger} has not moved on behind it yet"
+    return ""
+
+
+def _pending_schedule(runtime: Runtime, name: str, time: str) -> str:
+    store = runtime.store
+    try:
+        found = store.scheduling.schedules(name) if isinstance(store, Scheduled) else ()
+        is_pending = bool(found) and time_of(time) > found[0].cursor
+    except BadTimes:
+        return ""
+    return f"the schedule {name} has not moved on behind it yet" if is_pending else ""
+
+
+def _started_by(runtime: Runtime, row: ExecutionRow) -> dict[str, Json]:
     try:
         _, first = next(runtime.events(row.execution_id))
     except (StopIteration, CodecError, KeyError, StoreFailure):  # whoever archives it says so
-        return ""
-    started_by = first.data.get("started_by")
-    if not isinstance(started_by, dict) or "schedule" not in started_by:
-        return ""
-    # The server that started it died before its schedule moved on. Without this execution its time would be started
-    # again.
-    try:
-        found = store.scheduling.schedules(str(started_by["schedule"]))
-        is_pending = bool(found) and time_of(str(started_by.get("time"))) > found[0].cursor
-    except BadTimes:
-        return ""
-    is_pending = is_pending and not started_by.get("backfill")
-    return f"the schedule {started_by['schedule']} has not moved on behind it yet" if is_pending else ""
+        return {}
+    found = first.data.get("started_by")
+    return found if isinstance(found, dict) else {}

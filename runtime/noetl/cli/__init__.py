@@ -44,6 +44,7 @@ COMMANDS: dict[str, str] = {
     "register": "Give a playbook to a server's catalogue.",
     "start": "Have a server run a playbook.",
     "schedules": "Start playbooks at times of a calendar.",
+    "triggers": "Start playbooks when something happens.",
     "token": "Say who may do what with a server.",
     "completion": "Let your shell complete commands, options and files.",
 }

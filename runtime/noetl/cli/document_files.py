@@ -9,7 +9,11 @@ from noetl.cli.text import Problem, escaped, warn
 from noetl.server.checked_documents import BadDocument
 from noetl_ir.expr import Json
 
-_COMMANDS = {"Playbook": "noetl register", "Schedule": "noetl schedules put"}
+_COMMANDS = {
+    "Playbook": "noetl register",
+    "Schedule": "noetl schedules put",
+    "Trigger": "noetl triggers put",
+}
 """The commands that keep documents, by their kind."""
 
 

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from urllib.parse import quote
+from collections.abc import Iterator
 
 import click
 
 from noetl.app.clock import WallClock
 from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
-from noetl.cli.acting import by_user
-from noetl.cli.document_files import DocumentFile
-from noetl.cli.remote import UnknownToServer, all_pages, ask_server
-from noetl.cli.stores import (
-    existing_runtime,
-    is_remote,
-    json_option,
-    opened_runtime,
-    runtime_to_change,
-    server_option,
-    store_option,
-)
+from noetl.cli.remote import ask_server
+from noetl.cli.standing import StandingDocuments, list_in
+from noetl.cli.stores import is_remote, json_option, server_option, store_option
 from noetl.cli.text import Problem, amount, escaped, json_text, table
-from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.document import KIND, schedule_of
 from noetl.server.schedules.times import check_calendar
 from noetl_ir.expr import Json
+
+_KEPT = StandingDocuments(
+    KIND, "/schedules", schedule_of, lambda runtime: ScheduleBook(runtime, WallClock()), NoSuchSchedule
+)
 
 
 @click.group("schedules", short_help="Start playbooks at times of a calendar.")
@@ -50,39 +43,8 @@ def put(files: tuple[str, ...], url: str, as_json: bool) -> int:
 
     A schedule begins with the next time that comes, also where its times are changed.
     """
-    kept = []
-    for name in files:
-        file = DocumentFile(name)
-        told = _put(url, file)
-        file.warn(_list(told, "warnings"))
-        kept.append(told)
-    _tell(kept, as_json=as_json)
+    _tell([_KEPT.put(url, name) for name in files], as_json=as_json)
     return 0
-
-
-def _put(url: str, file: DocumentFile) -> dict[str, Json]:
-    document = file.of_kind(KIND)
-    if not is_remote(url):
-        with opened_runtime(url) as runtime, by_user():
-            try:
-                return ScheduleBook(runtime, WallClock()).put(document)
-            except BadDocument as problem:
-                raise file.refused(problem) from None
-    metadata = document.get("metadata")
-    name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
-    try:
-        return ask_server(url, "PUT", _path(name or "-"), document)
-    except Problem as problem:
-        raise _refused_there(file, problem) from None
-
-
-def _refused_there(file: DocumentFile, problem: Problem) -> Problem:
-    """The refusal of a server, with the file; with the line too where it is refused here as well."""
-    try:
-        schedule_of(file.value)
-    except BadDocument as known:
-        return file.refused(known)
-    return type(problem)(f"{escaped(file.name)}: {problem}")
 
 
 @schedules.command("list", short_help="List schedules, with their next times.")
@@ -91,12 +53,7 @@ def _refused_there(file: DocumentFile, problem: Problem) -> Problem:
 @json_option
 def list_(url: str, as_json: bool) -> int:
     """List the schedules by name, when each is due, and what hinders it."""
-    if is_remote(url):
-        rows = all_pages(url, "/schedules")
-    else:
-        with existing_runtime(url) as runtime:
-            rows = ScheduleBook(runtime, WallClock()).documents()
-    _tell(rows, as_json=as_json)
+    _tell(_KEPT.rows(url), as_json=as_json)
     return 0
 
 
@@ -107,7 +64,7 @@ def list_(url: str, as_json: bool) -> int:
 @json_option
 def show(name: str, url: str, as_json: bool) -> int:
     """Show a schedule: the times that come, and what became of the last ones."""
-    told = _asked(url, name, "GET", "", lambda book: book.document(name))
+    told = _KEPT.asked(url, name, "GET", "", lambda book: book.document(name))
     if as_json:
         click.echo(json_text(told))
         return 0
@@ -125,9 +82,9 @@ def _lines(told: dict[str, Json]) -> Iterator[str]:
     for key, value in spec.items() if isinstance(spec, dict) else ():
         if key not in _IN_WORDS:
             yield f"{escaped(key)}  {escaped(value) if isinstance(value, str) else json_text(value)}"
-    for time in _list(told, "next"):
+    for time in list_in(told, "next"):
         yield f"next  {escaped(str(time))}"
-    for row in _list(told, "last"):
+    for row in list_in(told, "last"):
         if isinstance(row, dict):
             yield f"last  {escaped(str(row.get('time')))}  {row.get('execution_id') or 'not started'}"
 
@@ -143,7 +100,7 @@ _IN_WORDS = ("playbook", "timezone", "from", "until")
 @json_option
 def pause(name: str, url: str, as_json: bool) -> int:
     """Start nothing by a schedule until it is resumed; what runs goes on."""
-    _tell([_asked(url, name, "POST", "/pause", lambda book: book.pause(name))], as_json=as_json)
+    _tell([_KEPT.asked(url, name, "POST", "/pause", lambda book: book.pause(name))], as_json=as_json)
     return 0
 
 
@@ -154,7 +111,7 @@ def pause(name: str, url: str, as_json: bool) -> int:
 @json_option
 def resume(name: str, url: str, as_json: bool) -> int:
     """Go on with the next time of a schedule. Those of the pause are passed; `backfill` starts them."""
-    _tell([_asked(url, name, "POST", "/resume", lambda book: book.resume(name))], as_json=as_json)
+    _tell([_KEPT.asked(url, name, "POST", "/resume", lambda book: book.resume(name))], as_json=as_json)
     return 0
 
 
@@ -170,7 +127,7 @@ def delete(name: str, url: str, as_json: bool) -> int:
         book.remove(name)
         return {}
 
-    _asked(url, name, "DELETE", "", removed)
+    _KEPT.asked(url, name, "DELETE", "", removed)
     click.echo(json_text({"deleted": name}) if as_json else f"deleted {escaped(name)}")
     return 0
 
@@ -191,11 +148,11 @@ def backfill(name: str, since: str, until: str, limit: int, dry_run: bool, url: 
     if not is_remote(url):
         raise click.UsageError("a server starts them: give --server URL")
     body: dict[str, Json] = {"since": since, "until": until, "limit": limit, "dry_run": dry_run}
-    told = ask_server(url, "POST", f"{_path(name)}/backfill", body)
+    told = ask_server(url, "POST", f"{_KEPT.path_of(name)}/backfill", body)
     if as_json:
         click.echo(json_text(told))
         return 0
-    starts = _list(told, "starts")
+    starts = list_in(told, "starts")
     for row in starts:
         if isinstance(row, dict):
             was = "" if row.get("fresh", row.get("execution_id") is None) else "  was started before"
@@ -206,32 +163,6 @@ def backfill(name: str, since: str, until: str, limit: int, dry_run: bool, url: 
     if coming := told.get("coming"):
         click.echo(f"those from {escaped(str(coming))} on are still to come: the schedule starts them", err=True)
     return 0
-
-
-def _asked(
-    url: str, name: str, method: str, what: str, here: Callable[[ScheduleBook], dict[str, Json]]
-) -> dict[str, Json]:
-    """The answer of a server, or of the book of a store."""
-    if is_remote(url):
-        try:
-            return ask_server(url, method, f"{_path(name)}{what}")
-        except UnknownToServer as problem:
-            raise Problem(str(problem)) from None
-    with (existing_runtime if method == "GET" else runtime_to_change)(url) as runtime:
-        try:
-            with by_user():
-                return here(ScheduleBook(runtime, WallClock()))
-        except NoSuchSchedule as problem:
-            raise Problem(str(problem)) from None
-
-
-def _path(name: str) -> str:
-    return f"/schedules/{quote(name, safe='')}"
-
-
-def _list(document: dict[str, Json], key: str) -> list[Json]:
-    found = document.get(key)
-    return found if isinstance(found, list) else []
 
 
 def _tell(rows: list[dict[str, Json]], *, as_json: bool) -> None:

@@ -97,7 +97,7 @@ def server(
     )  # fmt: skip
     with opened_runtime(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         files = place.tls_cert, place.tls_key
-        listening = Listening(place.host, place.port, tokens, *files, place.behind_proxy, place.announce)
+        listening = Listening(place.host, place.port, tokens, *files, place.behind_proxy, place.announce, bus_url or "")
         try:
             compiler, retention = partial(compiled_source, folders=folders), keeping.retention_of(runtime)
             with closing(_sessions(bus_url, runtime.secrets_path)) as sessions:

@@ -9,10 +9,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from noetl.host.processes import child_environ
+from noetl_ir.expr import Json
 
 SECONDS = 120
 MEMORY = 4 << 30
@@ -140,6 +141,17 @@ def places_in(name: str, data: bytes, keys: Sequence[Sequence[str]]) -> list[tup
     """Line and column of some keys of a YAML document, by their paths. Raises CompileError."""
     found = json.loads(_run("noetlc.cli.places", [name, json.dumps(keys)], data, name)[0])
     return [(line, column) for line, column in found]
+
+
+def mapping_of(
+    values: Mapping[str, Json], names: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, Json], list[tuple[list[str], str]]]:
+    """The templates in some values, whose expressions read some names, as the runtime evaluates them
+    (`noetl_ir.plan_format.json`), and what is wrong with them: the path of a key, and a sentence. Raises CompileError.
+    """
+    asked = json.dumps({"values": values, "names": {name: [*known] for name, known in names.items()}})
+    found = json.loads(_run("noetlc.cli.mapping", [], asked.encode(), "the document")[0])
+    return found, [(path, text) for path, text in found.pop("errors")]
 
 
 def plain_document(name: str, data: bytes) -> str:

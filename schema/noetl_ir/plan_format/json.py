@@ -6,7 +6,7 @@ read off its annotations, so that a new field is in this form and in its schema 
 byte form: layout and the order of keys in records are free, and any other change is refused.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
@@ -99,6 +99,25 @@ def _digest(plan: Plan) -> str:
         return digest_of(write_plan(plan))
     except CodecError as problem:
         raise PlanError(f"the plan is damaged: {problem}") from problem
+
+
+def templates_to_json(templates: Mapping[str, Template]) -> dict[str, Json]:
+    """Templates that belong to no plan, by their names."""
+    expressions = Expressions()
+    rows = {name: _worded(row_of(template, expressions), TEMPLATE_WORDS) for name, template in templates.items()}
+    return {"expressions": [_worded(row, EXPRESSION_WORDS) for row in expressions.listed()], "templates": rows}
+
+
+def templates_from_json(value: Json) -> dict[str, Template]:
+    """Templates that belong to no plan, checked. Raises PlanError."""
+    try:
+        if not isinstance(value, dict) or not isinstance(rows := value.get("templates"), dict):
+            raise Malformed("expected expressions and templates")
+        reader = ExpressionReader(_tagged(value.get("expressions"), EXPRESSION_WORDS))
+        tagged = _tagged([*rows.values()], TEMPLATE_WORDS)
+        return {name: template_of(row, reader) for name, row in zip(rows, tagged, strict=True)}
+    except (Malformed, BadNodes, RecursionError) as problem:
+        raise PlanError(f"the templates are damaged: {problem}") from problem
 
 
 def plan_schema() -> dict[str, Json]:

@@ -29,6 +29,7 @@ NO_LISTS = {
     **dict.fromkeys(
         (("get_outline", key) for key in ("keys", "kinds", "pools", "credentials", "children")), "as long as the plan"
     ),
+    ("get_trigger", "dead_letters"): "at most `trigger_book.LETTERS`",
     ("get_findings", "findings"): "at most `derived.MOST`",
     ("get_differences", "changes"): "the same",
     ("get_schedule", "next"): "`schedule_book.NEXT` times",
@@ -81,6 +82,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             spec = {"playbook": "t/t", "cron": "0 0 1 1 *"}
             body = {"apiVersion": "noetl.io/v2", "kind": "Schedule", "metadata": {"name": name}, "spec": spec}
             assert up.client.put(f"/schedules/{name}", json=body).status_code == 200
+            body = {**body, "kind": "Trigger", "spec": {"playbook": "t/t", "after": {"playbook": "x"}}}
+            assert up.client.put(f"/triggers/{name}", json=body).status_code == 200
         one = _one(up)
         logs = [signed(up.runtime.store, {**PRINTED, "execution_id": one, "offset": 5 * at}) for at in range(3)]
         assert up.client.post("/logs", json={"logs": logs}).status_code == 202

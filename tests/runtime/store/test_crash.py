@@ -24,6 +24,7 @@ from noetl.ports.audit import AuditRow
 from noetl.ports.mailbox import Letter
 from noetl.ports.places import PlaceRow
 from noetl.ports.schedules import ScheduleRow
+from noetl.ports.triggers import TriggerRow
 from noetl.store.sqlite import SqliteStore
 path, point, turn = sys.argv[1], sys.argv[2], int(sys.argv[3])
 seen = 0
@@ -41,6 +42,7 @@ store.mailbox.post_letter(Letter("k", "go", 1, "a"))
 store.create(ExecutionRow("over", "p", "d", "completed", None, 1, 2))
 store.purges.purge(["over"])
 store.scheduling.put_schedule(ScheduleRow("nightly", {}, 1))
+store.triggering.put_trigger(TriggerRow("hook", "webhook", {}, {}))
 store.audit.add_deed(AuditRow(0, 1, "ann", "cli", "", "stop", "", once="a"))
 with store.own("e1"):
     position = 1
@@ -108,6 +110,8 @@ def test_a_process_killed_at_a_named_point(tmp_path: Path, point: str, turn: int
             assert len(store.audit.deeds(WantedAudit())) == int(is_done)
         elif point.startswith("schedule"):
             assert len(store.scheduling.schedules()) == int(is_done)
+        elif point.startswith("trigger"):
+            assert len(store.triggering.triggers()) == int(is_done)
         elif point.startswith("purge"):
             assert (store.execution("over") is None) is is_done
             assert store.purges.purged() == ("over",) * is_done

@@ -14,6 +14,7 @@ from typing import Any
 
 from noetl.bus import BusFailure
 from noetl.ports.bus import Bus
+from noetl.ports.messages import Messages
 
 EXTRA = "a bus over NATS needs the extra: pip install 'noetlc[nats]'"
 
@@ -43,3 +44,12 @@ def open_bus(
     for pool, most in limits.items():
         bus.limit(pool, most)
     return bus
+
+
+def open_messages(url: str) -> Messages:
+    """The streams of others at the URL of a bus. Raises BusFailure."""
+    try:
+        from noetl.bus.nats.messages import NatsMessages
+    except ImportError as missing:
+        raise BusFailure(f"{EXTRA} ({missing})") from None
+    return NatsMessages(url)

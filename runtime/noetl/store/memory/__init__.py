@@ -40,6 +40,7 @@ from noetl.store import is_sealed, missing, seal_of
 from noetl.store.memory.audit import MemoryAudit
 from noetl.store.memory.mailbox import MemoryMailbox
 from noetl.store.memory.schedules import MemorySchedules
+from noetl.store.memory.triggers import MemoryTriggers
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference
 
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post", "mail", "purge", "schedule", "audit")
+    for operation in ("create", "append", "put_plan", "post", "mail", "purge", "schedule", "trigger", "audit")
     for point in ("before_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet, about to take effect, done but not yet acknowledged."""
@@ -103,6 +104,7 @@ class MemoryStore:
             self._leave_signal, self._is_open, self._sent, now, self._mailing, self._looking, self._record_deed
         )
         self.audit = MemoryAudit(self._recording, self._looking)
+        self.triggering = MemoryTriggers(self._triggering, self._looking, self.audit.record_deed)
         self.scheduling = MemorySchedules(self._scheduling, self._looking, self.audit.record_deed)
         self._hook = hook
         self._now = now
@@ -136,6 +138,8 @@ class MemoryStore:
                     self._attributes[row.execution_id] = tuple(attributes)
                 self._logs[row.execution_id], self._ids[row.execution_id] = [], {}
                 self._extend(row.execution_id, fresh)
+                if records:
+                    self.triggering.take_end(None, row)
                 if key is not None:
                     self._starts[key.key] = mine
                 if row.parent_execution_id is None:
@@ -193,9 +197,12 @@ class MemoryStore:
                 self._extend(append.execution_id, records)
                 row = self._rows[append.execution_id]
                 error = append.error or row.error if append.ended is not None else None
-                self._rows[append.execution_id] = row._replace(status=append.status, ended=append.ended, error=error)
+                after = self._rows[append.execution_id] = row._replace(
+                    status=append.status, ended=append.ended, error=error
+                )
                 if append.attributes is not None:
                     self._attributes[append.execution_id] = append.attributes
+                self.triggering.take_end(row, after)
         self._reach("append.after_commit")
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
@@ -455,6 +462,15 @@ class MemoryStore:
             self._reach("schedule.before_commit")
             yield
             self._reach("schedule.after_commit")
+
+    @contextmanager
+    def _triggering(self) -> Iterator[None]:
+        """A change of the triggers."""
+        with self._lock:
+            self._reach("trigger.before_write")
+            self._reach("trigger.before_commit")
+            yield
+            self._reach("trigger.after_commit")
 
     @contextmanager
     def _recording(self) -> Iterator[None]:

@@ -23,6 +23,7 @@ from noetl.store.postgres.pool import ConnectionPool
 from noetl.store.postgres.purges import PostgresPurges
 from noetl.store.postgres.schedules import PostgresSchedules
 from noetl.store.postgres.schema import migrate
+from noetl.store.postgres.triggers import PostgresTriggers
 from noetl_ir.expr import Json
 
 
@@ -43,6 +44,7 @@ class PostgresStore:
         self.mailbox = PostgresMailbox(self._access, self._inbox)
         self.purges = PostgresPurges(self._access)
         self.scheduling = PostgresSchedules(self._access)
+        self.triggering = PostgresTriggers(self._access)
         self.audit = PostgresAudit(self._access)
         self.maintenance = PostgresMaintenance(self._access)
         try:

@@ -69,11 +69,12 @@ if TYPE_CHECKING:
     from noetl.ports.purges import Purges
     from noetl.ports.queries import ExecutionAttribute
     from noetl.ports.schedules import Schedules
+    from noetl.ports.triggers import Triggers
     from noetl.store.sqlite.finding import SqliteFinding
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post", "places", "mail", "purge", "schedule", "audit")
+    for operation in ("create", "append", "put_plan", "post", "places", "mail", "purge", "schedule", "trigger", "audit")
     for point in ("before_write", "after_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet; the main rows written, in an open transaction; all rows written;
@@ -94,8 +95,7 @@ SELECT key & 4294967295, body FROM events WHERE key >> 32 = ?1 AND event_id = ?2
 """
 """An event by its id: the server's own stand at the position that they name, all others are in the index."""
 
-# Behind all numbers that are or were just in use: SQLite alone would give that of a purged execution again, whose
-# events may still be there.
+# Behind all numbers that are or were just in use: under that of a purged execution its events may still be there.
 _ADD_EXECUTION = """
 INSERT INTO executions
   (number, execution_id, playbook, plan_digest, status, parent_execution_id, started, ended, rerun_of, error)
@@ -199,6 +199,12 @@ class SqliteStore:
             record_deed(SqliteTransaction(cursor), deed, subject)
 
     @cached_property
+    def triggering(self) -> "Triggers":
+        from noetl.store.sqlite.triggers import SqliteTriggers  # no run uses it
+
+        return SqliteTriggers(self)
+
+    @cached_property
     def maintenance(self) -> "Maintenance":
         from noetl.store.sqlite.maintenance import SqliteMaintenance  # no run uses it
 
@@ -225,7 +231,7 @@ class SqliteStore:
                     raise Taken(holder, request)
             there = cursor.execute(f"{SELECT_EXECUTIONS} WHERE execution_id = ?", (row.execution_id,)).fetchone()
             if there is None:
-                cursor.execute(_ADD_EXECUTION, row)
+                cursor.execute(_ADD_EXECUTION, row._replace(ended=None) if records else row)
                 head = self._head(cursor, row.execution_id)
                 head = self._insert(cursor, head, missing(0, 0, records, lambda _: None))
                 cursor.execute(_SUM_UP, (row.status, row.ended, row.error, head.position, head.chain, head.number))

@@ -1,0 +1,87 @@
+"""Webhooks: requests from elsewhere that start a playbook, signed by who shares a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from urllib.parse import parse_qsl
+
+from noetl.clients.content import json_of
+from noetl.secrets.credentials import CredentialProblem, Credentials
+from noetl.server.triggers.document import Webhook
+from noetl.server.triggers.starter import Happening, KnownTrigger, key_of
+from noetl_ir import codec
+from noetl_ir.expr import Json
+
+_PRIVATE = frozenset({"authorization", "cookie", "proxy-authorization"})
+"""Headers that no expression sees: what they hold would end up in a log."""
+
+_FIELDS = ("secret", "token", "password", "key")
+"""The fields of a credential that may be its secret where a document names none, the first one that there is."""
+
+_LONGEST = 1_000
+
+
+class BadBody(ValueError):
+    """A body that no expression can read; the text says why."""
+
+
+class HookRequest:
+    """A request to a webhook, as expressions see it."""
+
+    def __init__(self, headers: Mapping[str, str], query: Mapping[str, str], data: bytes) -> None:
+        self.headers = headers
+        self.query = query
+        self.data = data
+
+    def is_signed(self, webhook: Webhook, secret: str, now: int) -> bool:
+        """Whether who shares the secret has sent it, not too long ago."""
+        return bool(secret) and webhook.signature.is_good(self.headers, self.data, secret, now)
+
+    def happening(self, known: KnownTrigger, webhook: Webhook) -> Happening:
+        """The request as something that happened. Raises BadBody, NotMapped."""
+        hidden = _PRIVATE | {webhook.signature.header}
+        headers: dict[str, Json] = {name: text for name, text in self.headers.items() if name not in hidden}
+        scope: dict[str, Json] = {"body": self._body(), "headers": headers, "query": {**self.query}}
+        key = self._key(known, webhook, scope)
+        started_by: dict[str, Json] = {"request": key} if key else {}
+        if not key:
+            # Nothing tells two requests apart but what is signed: the same once more is a repeat.
+            stamp = webhook.signature.stamp_of(self.headers).encode()
+            key = sha256(stamp + b"." + self.data).hexdigest()
+        return Happening(key_of(known.row.name, f"request {key}"), scope, started_by, scope)
+
+    def _key(self, known: KnownTrigger, webhook: Webhook, scope: Mapping[str, Json]) -> str:
+        """The key that tells it from others, by the document or by the form of its signature; empty for nothing."""
+        if webhook.has_key:
+            return known.mapping.key({**scope, "trigger": known.row.name})
+        body, header = scope["body"], webhook.signature.key_header
+        if header:
+            return self.headers.get(header, "")[:_LONGEST]
+        found = body.get("id") if isinstance(body, dict) and webhook.signature.form == "stripe" else None
+        return found[:_LONGEST] if isinstance(found, str) else ""
+
+    def _body(self) -> Json:
+        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        try:
+            if kind == "application/x-www-form-urlencoded":
+                return dict(parse_qsl(self.data.decode(), keep_blank_values=True, max_num_fields=_LONGEST))
+            if kind == "application/json" or kind.endswith("+json"):
+                value = json_of(self.data)
+                codec.check(value)
+                return value
+            return self.data.decode()
+        except (ValueError, codec.CodecError) as problem:
+            raise BadBody(f"the body is no {kind or 'text'}: {problem}") from None
+
+
+def secret_of(path: str, webhook: Webhook) -> str:
+    """The secret of a webhook, from the credentials beside the store. Raises CredentialProblem."""
+    fields = Credentials(path).fields(webhook.secret)
+    if fields is None:
+        raise CredentialProblem(f"there is no credential `{webhook.secret}` beside the server's store")
+    names = [webhook.field] if webhook.field else [name for name in (*_FIELDS, *fields) if name in fields]
+    found = fields.get(names[0]) if names else None
+    if not isinstance(found, str) or not found:
+        raise CredentialProblem(f"the credential `{webhook.secret}` has no text `{webhook.field or 'secret'}`")
+    return found

@@ -1,0 +1,213 @@
+"""The triggers of a server: webhooks, and what the API asks of triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from pydantic import JsonValue
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from noetl.api.bodies import Body, body_of, raw_body
+from noetl.api.handlers import lasting_of
+from noetl.api.hooks import BadBody, HookRequest, secret_of
+from noetl.api.message_starts import MessageStarter
+from noetl.api.pages import limit_of, page
+from noetl.api.problems import BadRequest, Rejected, Unknown, problem
+from noetl.api.responses import JSONResponse
+from noetl.api.service import ApiService, Start, StartedExecution
+from noetl.api.standing_starts import begin_standing
+from noetl.app.adapters import open_messages
+from noetl.app.clock import WallClock
+from noetl.app.ended_runs import ended_scope
+from noetl.app.trigger_book import NoSuchTrigger, TriggerBook
+from noetl.ports import Busy, Store
+from noetl.ports.idempotency import StartKey
+from noetl.ports.triggers import Triggered, TriggerLetter
+from noetl.secrets.credentials import CredentialProblem
+from noetl.server.checked_documents import BadDocument
+from noetl.server.schedules.starter import StartRefused
+from noetl.server.triggers.document import AFTER, Webhook
+from noetl.server.triggers.mapping import NotMapped
+from noetl.server.triggers.starter import Happening, KnownTrigger, TriggeredStart, TriggerStarter
+from noetl_ir.expr import Json
+
+
+class TriggerBody(Body):
+    """A trigger, as `noetl triggers put` takes it."""
+
+    apiVersion: str
+    kind: str
+    metadata: dict[str, JsonValue]
+    spec: dict[str, JsonValue]
+
+
+class DeadLettersBody(Body):
+    """Dead letters are tried again, or dropped."""
+
+    drop: bool = False
+
+
+def trigger_starter_of(service: ApiService, say: Callable[[str], None]) -> TriggerStarter | None:
+    """The starter of a server, by its own starts; None for a store that has no triggers."""
+    store = service.runtime.store
+    if not isinstance(store, Triggered):
+        return None
+
+    def begin(start: TriggeredStart) -> str:
+        return _begin(service, start).execution_id
+
+    scope = partial(ended_scope, service.runtime)
+    return TriggerStarter(store, store.triggering, WallClock(), begin, scope, say)
+
+
+def _begin(service: ApiService, start: TriggeredStart) -> StartedExecution:
+    asked = Start(
+        "", start.trigger.playbook, start.trigger.version, start.inputs,
+        StartKey(start.key, ""), started_by=start.started_by,
+    )  # fmt: skip
+    return begin_standing(service, asked)
+
+
+def message_starter_of(store: Store, starter: TriggerStarter | None, bus_url: str) -> MessageStarter | None:
+    """Who takes messages for the triggers of a store; None for one that has no triggers."""
+    if starter is None or not isinstance(store, Triggered):
+        return None
+    return MessageStarter(store.triggering, starter, open_messages, bus_url)
+
+
+async def receive(request: Request) -> Response:
+    """A request to a webhook: what its trigger says is started, and answered once it is on disk."""
+    starter = _starter(request)
+    known = await run_in_threadpool(starter.known, request.path_params["name"])
+    webhook = None if known is None else known.trigger.cause
+    most = webhook.max_bytes if isinstance(webhook, Webhook) else 0
+    data = await raw_body(request, most) if most else b""
+    headers = dict(request.headers.items())
+    asked = HookRequest(headers, dict(request.query_params), data)
+    if known is None or not isinstance(webhook, Webhook) or not await _is_signed(request, known, webhook, asked):
+        return problem(401, "no webhook of that name takes this request")
+    if known.row.paused:
+        raise Busy("the trigger is paused")
+    return await lasting_of(request).run(_started, starter, known, webhook, asked)
+
+
+async def _is_signed(request: Request, known: KnownTrigger, webhook: Webhook, asked: HookRequest) -> bool:
+    service: ApiService = request.app.state.service
+    try:
+        secret = await run_in_threadpool(secret_of, service.runtime.secrets_path, webhook)
+    except CredentialProblem as lacking:
+        # Whoever asks learns nothing of it; who operates the server does.
+        await run_in_threadpool(_starter(request).hinder, known, StartRefused(str(lacking)))
+        return False
+    return asked.is_signed(webhook, secret, WallClock().now())
+
+
+def _started(starter: TriggerStarter, known: KnownTrigger, webhook: Webhook, asked: HookRequest) -> Response:
+    try:
+        happening = asked.happening(known, webhook)
+    except (BadBody, NotMapped) as wrong:
+        raise BadRequest(str(wrong), 422) from None
+    try:
+        execution_id = starter.start(known, happening)
+    except NotMapped as wrong:
+        starter.refuse(known, happening, wrong)
+        raise BadRequest(str(wrong), 422) from None
+    except StartRefused as lacking:
+        starter.hinder(known, lacking)
+        raise Busy("nothing can be started now") from None
+    return JSONResponse({"execution_id": execution_id or None}, 202)
+
+
+async def list_triggers(request: Request) -> Response:
+    """Triggers by name: what each starts, what it waits for, and what hinders it."""
+    limit = limit_of(request)
+    rows = await run_in_threadpool(_book(request).documents, request.query_params.get("after", ""), limit)
+    return page("triggers", rows, str(rows[-1]["name"]) if len(rows) == limit else None)
+
+
+async def get_trigger(request: Request) -> Response:
+    """A trigger, with the oldest of what it could not start."""
+    return JSONResponse(await run_in_threadpool(_named, request, _book(request).document))
+
+
+async def put_trigger(request: Request) -> Response:
+    """Keep a trigger under its name; one that is there is replaced."""
+    body = await body_of(request, TriggerBody)
+    document: dict[str, Json] = body.model_dump()
+    try:
+        # Its expressions are read by the compiler, in a process of its own.
+        return JSONResponse(await lasting_of(request).run(_book(request).put, document, request.path_params["name"]))
+    except BadDocument as wrong:
+        raise BadRequest(str(wrong)) from None
+
+
+async def delete_trigger(request: Request) -> Response:
+    """Keep a trigger no more, nor its dead letters; what it has started goes on."""
+    await run_in_threadpool(_named, request, _book(request).remove)
+    return Response(status_code=204)
+
+
+async def pause_trigger(request: Request) -> Response:
+    """Start nothing by it until it is resumed."""
+    return JSONResponse(await run_in_threadpool(_named, request, _book(request).pause))
+
+
+async def resume_trigger(request: Request) -> Response:
+    """Go on with what happens from now on."""
+    return JSONResponse(await run_in_threadpool(_named, request, _book(request).resume))
+
+
+async def retry_letters(request: Request) -> Response:
+    """Start what its dead letters say, each once, or drop them; those that still cannot be started stay."""
+    body = await body_of(request, DeadLettersBody)
+    starter, book = _starter(request), _book(request)
+
+    def retried(name: str) -> dict[str, Json]:
+        known = starter.known(name)
+        rows: list[Json] = []
+        for letter in book.letters(name):
+            row: dict[str, Json] = {"number": letter.number, "execution_id": None, "reason": None}
+            try:
+                if not body.drop and known is not None:
+                    row["execution_id"] = _again(request.app.state.service, starter, known, letter) or None
+                book.drop(letter)
+            except (NotMapped, StartRefused) as wrong:
+                row["reason"] = str(wrong)
+            rows.append(row)
+        return {"letters": rows}
+
+    return JSONResponse(await lasting_of(request).run(_named, request, retried))
+
+
+def _again(service: ApiService, starter: TriggerStarter, known: KnownTrigger, letter: TriggerLetter) -> str:
+    """Start what a dead letter says; the id of the execution, empty for none. Raises NotMapped, StartRefused."""
+    if known.trigger.kind == AFTER:
+        ended = service.runtime.store.execution(str(letter.body.get("execution_id")))
+        if ended is None:
+            raise NotMapped(f"execution {letter.body.get('execution_id')} is not in the store any more")
+        return starter.start_behind(known, ended)
+    return starter.start(known, Happening(letter.key, letter.body, {"again": True}, letter.body))
+
+
+def _book(request: Request) -> TriggerBook:
+    book: TriggerBook = request.app.state.triggers
+    return book
+
+
+def _starter(request: Request) -> TriggerStarter:
+    """Raises Rejected for a store that has no triggers."""
+    starter: TriggerStarter | None = request.app.state.trigger_starter
+    if starter is None:
+        raise Rejected("this store has no triggers")
+    return starter
+
+
+def _named(request: Request, work: Callable[[str], Json]) -> Json:
+    """Do something with the trigger that the address names. Raises Unknown."""
+    try:
+        return work(request.path_params["name"])
+    except NoSuchTrigger as missing:
+        raise Unknown(str(missing)) from None

@@ -1,0 +1,32 @@
+"""An execution that is over, as the expressions of a trigger read it."""
+
+from noetl.app.documents import standing_of
+from noetl.app.runtime import Runtime
+from noetl.app.snapshots import UnreadableExecution, result_of, snapshot_of
+from noetl.ports import ExecutionRow
+from noetl.server.children import NotFound
+from noetl.server.triggers.mapping import NotMapped
+
+
+def ended_scope(runtime: Runtime, row: ExecutionRow, names: frozenset[str]) -> tuple[dict[str, object], int]:
+    """The values of those names that are read, and how long the chain of starts is that led to it. Raises NotMapped,
+    StoreFailure.
+    """
+    scope: dict[str, object] = {
+        "execution_id": row.execution_id, "playbook": row.playbook, "status": row.status, "result": None, "error": None,
+        "workload": {},
+    }  # fmt: skip
+    try:
+        _, first = next(runtime.events(row.execution_id))
+        # To fold a log takes as long as it is: only where something of it is read.
+        if names & {"error", "workload"}:
+            snapshot = snapshot_of(runtime, row)
+            scope["workload"] = snapshot.execution.workload
+            scope["error"] = standing_of(runtime, snapshot).as_json().get("error")
+        if "result" in names and row.status == "completed":
+            scope["result"] = result_of(runtime, row, None)
+    except (UnreadableExecution, NotFound, StopIteration) as problem:
+        raise NotMapped(f"it cannot be read: {problem}") from None
+    started_by = first.data.get("started_by")
+    depth = started_by.get("depth") if isinstance(started_by, dict) else 0
+    return scope, depth if isinstance(depth, int) else 0

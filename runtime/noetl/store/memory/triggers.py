@@ -1,0 +1,100 @@
+"""The triggers of the store in memory."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from noetl.ports import ExecutionRow, triggers
+from noetl.ports.triggers import AwaitedEnd, TriggerLetter, TriggerRow
+
+
+class MemoryTriggers:
+    """`Triggers` in dictionaries. `changing` and `looking` are what a change and a look are made in."""
+
+    def __init__(
+        self,
+        changing: Callable[[], AbstractContextManager[None]],
+        looking: Callable[[], AbstractContextManager[None]],
+        record_deed: Callable[[str, str], None],
+    ) -> None:
+        self._changing = changing
+        self._looking = looking
+        self._record_deed = record_deed
+        self._rows: dict[str, TriggerRow] = {}
+        self._ends: dict[int, AwaitedEnd] = {}
+        self._letters: dict[int, TriggerLetter] = {}
+        self._number = 0
+
+    def put_trigger(self, row: TriggerRow) -> None:
+        """`Triggers.put_trigger`."""
+        with self._changing():
+            self._rows[row.name] = row
+            self._record_deed("trigger-put", row.name)
+
+    def remove_trigger(self, name: str) -> bool:
+        """`Triggers.remove_trigger`."""
+        with self._changing():
+            is_there = self._rows.pop(name, None) is not None
+            self._ends = {number: end for number, end in self._ends.items() if end.trigger != name}
+            self._letters = {number: one for number, one in self._letters.items() if one.trigger != name}
+            if is_there:
+                self._record_deed("trigger-delete", name)
+            return is_there
+
+    def triggers(self, name: str = "") -> tuple[TriggerRow, ...]:
+        """`Triggers.triggers`."""
+        with self._looking():
+            return tuple([row for _, row in sorted(self._rows.items()) if name in ("", row.name)])
+
+    def move_trigger(self, before: TriggerRow, after: TriggerRow) -> bool:
+        """`Triggers.move_trigger`."""
+        with self._changing():
+            there = self._rows.get(before.name)
+            if there == before:
+                self._rows[before.name] = after
+                self._record_deed("trigger-pause" if after.paused else "trigger-resume", after.name)
+            return there in (before, after)
+
+    def take_end(self, before: ExecutionRow | None, after: ExecutionRow) -> None:
+        """Keep the end of an execution that nobody called for who waits for it, within the change that ends it."""
+        if after.ended is None or after.parent_execution_id or (before is not None and before.ended is not None):
+            return
+        for row in self._rows.values():
+            if row.kind == "after" and not row.paused:
+                self._number += 1
+                self._ends[self._number] = AwaitedEnd(self._number, row.name, after.execution_id, after.ended)
+
+    def awaited_ends(self, limit: int) -> tuple[AwaitedEnd, ...]:
+        """`Triggers.awaited_ends`."""
+        with self._looking():
+            return tuple([*self._ends.values()][:limit])
+
+    def settle_end(self, number: int, letter: TriggerLetter | None = None) -> None:
+        """`Triggers.settle_end`."""
+        with self._changing():
+            if letter is not None:
+                self._keep_letter(letter)
+            self._ends.pop(number, None)
+
+    def put_letter(self, letter: TriggerLetter) -> None:
+        """`Triggers.put_letter`."""
+        with self._changing():
+            self._keep_letter(letter)
+
+    def _keep_letter(self, letter: TriggerLetter) -> None:
+        if all(one.key != letter.key for one in self._letters.values()):
+            self._number += 1
+            self._letters[self._number] = letter._replace(number=self._number)
+            mine = [number for number, one in self._letters.items() if one.trigger == letter.trigger]
+            for number in mine[: -triggers.MOST_LETTERS]:
+                del self._letters[number]
+
+    def dead_letters(self, trigger: str, after: int, limit: int) -> tuple[TriggerLetter, ...]:
+        """`Triggers.dead_letters`."""
+        with self._looking():
+            mine = [one for one in self._letters.values() if one.trigger == trigger and one.number > after]
+            return tuple(mine[:limit])
+
+    def remove_letter(self, number: int) -> bool:
+        """`Triggers.remove_letter`."""
+        with self._changing():
+            return self._letters.pop(number, None) is not None
