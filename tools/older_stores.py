@@ -47,7 +47,7 @@ _MOST = 200_000
 """Bytes of a store that is kept: it stays in the history of the repository for good."""
 
 
-def build(commit: str, folder: Path) -> Path:
+def build(commit: str, folder: Path, extras: str = "server,postgres") -> Path:
     """The programs of a commit, in an environment of their own; the folder that has them."""
     source = folder / "source"
     source.mkdir()
@@ -55,7 +55,7 @@ def build(commit: str, folder: Path) -> Path:
     subprocess.run(["tar", "x"], cwd=source, input=archive.stdout, check=True)
     subprocess.run([sys.executable, "-m", "venv", folder / "environment"], check=True)
     programs = folder / "environment" / "bin"
-    subprocess.run([programs / "pip", "install", "--quiet", f"{source}[server,postgres]"], check=True)
+    subprocess.run([programs / "pip", "install", "--quiet", f"{source}[{extras}]"], check=True)
     return programs
 
 

@@ -68,7 +68,7 @@ class Cluster:
         self._processes: list[Process] = []
         path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
         kept = {key: value for key, value in os.environ.items() if not key.startswith("NOETL_")}
-        self._env = {**kept, "PYTHONPATH": path}
+        self.environment = {**kept, "PYTHONPATH": path}
 
     def server(self, *words: str, bus: bool = True) -> Process:
         """A server, without a bus with a worker inside; `urls` has where it listens."""
@@ -152,12 +152,16 @@ class Cluster:
             child.communicate()
 
     def _begun(self, *words: str) -> Process:
-        child = subprocess.Popen(
-            [sys.executable, "-m", self._program, *words], cwd=self.folder, env=self._env, text=True,
-            stderr=subprocess.PIPE,
-        )  # fmt: skip
+        child = self.begun(*words)
         self._processes.append(child)
         return child
+
+    def begun(self, *words: str) -> Process:
+        """A process of the program."""
+        return subprocess.Popen(
+            [sys.executable, "-m", self._program, *words], cwd=self.folder, env=self.environment, text=True,
+            stderr=subprocess.PIPE,
+        )  # fmt: skip
 
 
 def checked(runtime: Runtime, name: str, status: str = "completed") -> list[Event]:
