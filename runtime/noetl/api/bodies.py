@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, f
 from starlette.requests import Request
 
 from noetl.api.problems import BadRequest
+from noetl.app.query_language import LONGEST as LONGEST_QUERY
 from noetl.clients.content import json_of
 from noetl.ports.queries import faulty_labels
 from noetl.ports.user_sessions import LIFETIME, LONGEST
@@ -115,25 +116,46 @@ class FilterBody(Body):
 
 
 class ManyBody(Body):
-    """A request to many executions: those that are named, or those that fit a filter, so many at once."""
+    """A request to many executions: those that are named, or those that fit a query or a filter, which is a short form
+    of one, so many at once.
+    """
 
     ids: Annotated[list[_Name], Field(min_length=1, max_length=MOST_ASKED)] | None = None
+    query: Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)] | None = None
     filter: FilterBody | None = None
-    before: Annotated[str, Field(max_length=512)] = Field("", description="With `filter`: `next` of the last response.")
-    limit: int = Field(100, ge=1, le=MOST_ASKED, description="With `filter`: how many executions at most.")
+    before: Annotated[str, Field(max_length=512)] = Field(
+        "", description="Instead of `ids`: `next` of the last response."
+    )
+    limit: int = Field(100, ge=1, le=MOST_ASKED, description="Instead of `ids`: how many executions at most.")
     dry_run: bool = Field(False, description="Only say which executions would be asked, and which would refuse.")
 
     @model_validator(mode="after")
     def _one_choice(self) -> "ManyBody":
-        if (self.ids is None) == (self.filter is None):
-            raise ValueError("give either `ids` or `filter`")
-        if self.before and self.filter is None:
-            raise ValueError("`before` goes with `filter`")
+        if (self.ids is None) == (self.filter is None and self.query is None):
+            raise ValueError("give either `ids` or `query` or `filter`")
+        if self.before and self.ids is not None:
+            raise ValueError("`before` goes with `query` and `filter`")
         return self
 
 
 class ManySignalBody(ManyBody, SignalBody):
     """A named signal to many executions."""
+
+
+class ManyRerunBody(ManyBody):
+    """Reruns of many executions, each on its own plan, or on the newest version of its path."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+
+    from_step: Annotated[str, Field(max_length=512)] = Field(
+        "", alias="from", description="`STEP` or `STEP:N`: before its first, or N-th, run; else where it failed."
+    )
+    payload: dict[str, JsonValue] = Field(default_factory=dict, description="Values over those of the start.")
+    newest: bool = Field(False, description="On the newest version of its path.")
+    linear: bool = Field(False, description="Keep only what was over before that run began.")
+    accept: list[Literal["phases", "execution_id", "signals"]] = Field(
+        default_factory=list, description="Hindrances that are known to do no harm."
+    )
 
 
 class LetterBody(Body):

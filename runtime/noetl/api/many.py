@@ -2,50 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from starlette.requests import Request
 from starlette.responses import Response
 
-from noetl.api.bodies import ManyBody, ManySignalBody, body_of
+from noetl.api.bodies import FilterBody, ManyBody, ManyRerunBody, ManySignalBody, RerunBody, body_of
+from noetl.api.finding import condition_in
 from noetl.api.handlers import lasting_of, service_of
 from noetl.api.problems import Faulty, Rejected, Unknown
+from noetl.api.reruns import rerun
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService
+from noetl.app.bulk import condition_to_ask, hindrance, left_behind, rerun_key
+from noetl.app.reruns import RerunWish
 from noetl.ports import ExecutionRow, StoreFailure, Wanted
 from noetl_ir.expr import Json
 
 
 async def cancel_many(request: Request) -> Response:
-    """Cancel executions that are named, or that fit a filter, at most 1,000; what became of each."""
+    """Cancel executions that are named, or that fit, at most 1,000; what became of each."""
     body = await body_of(request, ManyBody)
     # A request to each of them is a commit of its own: that may take seconds.
     return JSONResponse(await lasting_of(request).run(_ask_many, service_of(request), body, "cancel"))
 
 
 async def signal_many(request: Request) -> Response:
-    """Send a named signal to executions that are named, or that fit a filter, at most 1,000; what became of each."""
+    """Send a named signal to executions that are named, or that fit, at most 1,000; what became of each."""
     body = await body_of(request, ManySignalBody)
     return JSONResponse(await lasting_of(request).run(_ask_many, service_of(request), body, "signal"))
 
 
+async def pause_many(request: Request) -> Response:
+    """Pause executions that are named, or that fit, at most 1,000; what became of each."""
+    body = await body_of(request, ManyBody)
+    return JSONResponse(await lasting_of(request).run(_ask_many, service_of(request), body, "pause"))
+
+
+async def resume_many(request: Request) -> Response:
+    """Let paused executions go on that are named, or that fit, at most 1,000; what became of each."""
+    body = await body_of(request, ManyBody)
+    return JSONResponse(await lasting_of(request).run(_ask_many, service_of(request), body, "resume"))
+
+
+async def rerun_many(request: Request) -> Response:
+    """Begin reruns of executions that are named, or that fit, at most 1,000; what became of each. One that has a rerun
+    already is refused.
+    """
+    body = await body_of(request, ManyRerunBody)
+    return JSONResponse(await lasting_of(request).run(_ask_many, service_of(request), body, "rerun"))
+
+
 def _ask_many(service: ApiService, body: ManyBody, verb: str) -> dict[str, Json]:
     """Ask the same of many executions: a row for each with its `outcome`, `asked` (`fits` in a dry run), or `refused`
-    and `why`. `next` asks for those behind them that fit the filter, too.
+    and `why`. `next` asks for those behind them that fit, too, and `left` says how many these are.
     """
-    store, behind = service.runtime.store, None
+    store, behind, left = service.runtime.store, None, 0
     rows: list[ExecutionRow | str] = []
-    if (one := body.filter) is not None:
+    if body.ids is None:
+        one, query = (
+            body.filter or FilterBody.model_validate({}),
+            condition_to_ask(verb, condition_in(body.query or "")),
+        )
         wanted = Wanted(
-            one.status or "", one.parent, open=True, before=body.before, limit=body.limit, top=one.top, text=one.text
+            one.status or "", one.parent, before=body.before, limit=body.limit, top=one.top, text=one.text, query=query
         )
         fitting = store.executions(wanted)
-        behind = fitting[-1].execution_id if len(fitting) == body.limit else None
         rows += fitting
+        if len(fitting) == body.limit:
+            left = left_behind(store, wanted._replace(before=fitting[-1].execution_id))
+            behind = fitting[-1].execution_id if left else None
     else:
-        rows += [store.execution(name) or name for name in dict.fromkeys(body.ids or ())]
+        rows += [store.execution(name) or name for name in dict.fromkeys(body.ids)]
     found: list[Json] = [_asked_one(service, body, verb, row) for row in rows]
-    return {"executions": found, "next": behind}
+    return {"executions": found, "next": behind, "left": left}
 
 
 def _asked_one(service: ApiService, body: ManyBody, verb: str, row: ExecutionRow | str) -> dict[str, Json]:
@@ -54,21 +82,39 @@ def _asked_one(service: ApiService, body: ManyBody, verb: str, row: ExecutionRow
     document: dict[str, Json] = {"execution_id": row.execution_id, "playbook": row.playbook, "status": row.status}
     # One that refuses is told among the others, and stops none of them.
     try:
-        for why in _hindrances(service, body, row):
+        if why := _hindrance(service, body, verb, row):
             return {**document, "outcome": "refused", "why": why}
-        if not body.dry_run:
+        if isinstance(body, ManyRerunBody):
+            document |= _rerun(service, body, row)
+        elif not body.dry_run:
             service.ask(row.execution_id, verb, _said(body))
     except (Rejected, Unknown, Faulty, StoreFailure) as problem:
         return {**document, "outcome": "refused", "why": str(problem)}
     return {**document, "outcome": "fits" if body.dry_run else "asked"}
 
 
-def _hindrances(service: ApiService, body: ManyBody, row: ExecutionRow) -> Iterator[str]:
-    """Why an execution refuses what is asked of it, as far as that is known before."""
-    if row.ended is not None:
-        yield f"it is over ({row.status})"
-    elif isinstance(body, ManySignalBody) and not body.anyway and (why := service.unheard(row.execution_id, body.name)):
-        yield why
+def _rerun(service: ApiService, body: ManyRerunBody, row: ExecutionRow) -> dict[str, Json]:
+    """Begin a rerun, or look at it; the id of a new one. Raises what `rerun` raises, and Rejected in a dry run."""
+    wished: dict[str, Json] = {
+        "from": body.from_step, "payload": dict[str, Json](body.payload), "linear": body.linear,
+        "accept": [*body.accept], "dry_run": body.dry_run, "path": row.playbook if body.newest else None,
+    }  # fmt: skip
+    alone = RerunBody.model_validate(wished)
+    key = None if body.dry_run else rerun_key(row, RerunWish(body.from_step, {}, body.linear, ()))
+    done = rerun(service, row.execution_id, alone, key).document
+    hindrances = done.get("hindrances")
+    for found in hindrances if body.dry_run and isinstance(hindrances, list) else ():
+        if isinstance(found, dict):
+            raise Rejected(f"{found['message']}{': ' if found['instead'] else ''}{found['instead'] or ''}")
+    return {} if body.dry_run else {"rerun": done["execution_id"]}
+
+
+def _hindrance(service: ApiService, body: ManyBody, verb: str, row: ExecutionRow) -> str:
+    """Why an execution refuses what is asked of it, as far as that is known before; empty where it does not."""
+    why = hindrance(service.runtime.store, verb, row)
+    if not why and isinstance(body, ManySignalBody) and not body.anyway:
+        why = service.unheard(row.execution_id, body.name)
+    return why
 
 
 def _said(body: ManyBody) -> Json:

@@ -37,7 +37,7 @@ async def rerun_execution(request: Request) -> Response:
             key = start_key(name, {"of": execution_id, **body.model_dump(by_alias=True)})
         except BadKey as problem:
             raise BadRequest(f"`{KEY}`: {problem}") from None
-    done = await lasting_of(request).run(_rerun, service_of(request), execution_id, body, key)
+    done = await lasting_of(request).run(rerun, service_of(request), execution_id, body, key)
     if body.dry_run:
         return JSONResponse(done.document)
     headers = {"Location": f"/executions/{done.document['execution_id']}"}
@@ -46,7 +46,7 @@ async def rerun_execution(request: Request) -> Response:
     return JSONResponse(done.document, 201 if done.fresh else 200, headers)
 
 
-def _rerun(service: ApiService, execution_id: str, body: RerunBody, key: StartKey | None) -> BegunRerun:
+def rerun(service: ApiService, execution_id: str, body: RerunBody, key: StartKey | None) -> BegunRerun:
     """Look at a rerun, and begin it unless something hinders. Raises Unknown, Rejected, Faulty, StoreFailure."""
     runtime, row = service.runtime, service.execution_row(execution_id)
     if key is not None and (there := runtime.store.started_with(key.key)) is not None:

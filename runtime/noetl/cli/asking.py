@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from noetl.app.composition import driver_of
@@ -14,11 +15,12 @@ from noetl.cli.stores import command_with, existing_runtime, owning_root, row_of
 from noetl.cli.text import Problem, escaped, json_text
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing
-from noetl.ports import ExecutionRow, Owned
+from noetl.ports import ExecutionRow, Over, Owned
 from noetl.server.children import NotFound, root_of
 from noetl.server.execution import Ask, ask_of
 from noetl_cli import lazy_click as click
 from noetl_ir.events import Event
+from noetl_ir.expr import Json
 
 SECONDS = 10.0
 """How long to wait for the process that drives the execution."""
@@ -58,6 +60,25 @@ def rerun_of(row: ExecutionRow, url: str) -> str:
     if row.status not in ("failed", "cancelled", "blocked") or row.parent_execution_id is not None:
         return ""
     return f"; {escaped(command_with(url, 'rerun', row.execution_id))} begins again where it stood"
+
+
+def ask_shortly(verb: str, body: Json = None) -> Callable[[Runtime, ExecutionRow], str]:
+    """Asks an execution, and does not wait until it is heard: one that a process drives by its inbox, another here."""
+
+    def asked(runtime: Runtime, row: ExecutionRow) -> str:
+        if not runtime.store.is_owned(root_of(runtime.store, row)):
+            with suppress(Owned):  # somebody took it up since the look
+                if not apply_here(runtime, row, Ask(verb, None, body)):
+                    raise Problem("it is over")
+                return ""
+        with by_user():
+            try:
+                runtime.store.post(row.execution_id, verb, body)
+            except Over:
+                raise Problem("it is over") from None
+        return ""
+
+    return asked
 
 
 def _reason(row: ExecutionRow, verb: str, url: str) -> str:

@@ -11,6 +11,8 @@ from noetl.app.embedded import Embedded
 from noetl.app.reruns import PlannedRerun, RerunWish, begin_rerun, planned_rerun, source_of
 from noetl.app.runtime import Runtime
 from noetl.cli.acting import by_user
+from noetl.cli.bulk import BulkOptions, bulk_options
+from noetl.cli.bulk_reruns import rerun_many
 from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.driving_options import DrivingOptions, driving_options
 from noetl.cli.inputs import PlanSource, plan_bytes, slips_of, with_sets
@@ -39,26 +41,28 @@ from noetl_ir.expr import Json
 
 
 @click.command("rerun", short_help="Begin again where an execution failed.")
-@click.argument("execution", metavar="ID")
+@click.argument("execution", metavar="[ID]", required=False)
 @click.option("--from", "step", default="", metavar="STEP[:N]", help="Begin at the first, or N-th, run of a step.")
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value: a.b=v.")
 @click.option("--plan", metavar="PLAN|PLAYBOOK", help="Run this version instead.")
 @click.option("--linear", is_flag=True, help="Keep only what was over before that run began.")
 @click.option("--accept", "accepted", multiple=True, type=click.Choice(ACCEPTED), help="Take this hindrance for none.")
-@click.option("--dry-run", is_flag=True, help="Say what is kept and what runs again, and start nothing.")
+@bulk_options
+@click.option("--newest", is_flag=True, help="With --query: each on the newest version of its path.")
 @click.option("--key", metavar="KEY", help="Start once: all reruns with this key are one execution.")
 @driving_options()
 @server_option
 @store_option
 @json_option
 def rerun(
-    execution: str,
+    execution: str | None,
     step: str,
     sets: tuple[str, ...],
     plan: str | None,
     linear: bool,
     accepted: tuple[str, ...],
-    dry_run: bool,
+    many: BulkOptions,
+    newest: bool,
     key: str | None,
     options: DrivingOptions,
     url: str,
@@ -74,10 +78,16 @@ def rerun(
     the old execution; --accept signals: signals that are kept came from elsewhere. ID may be the beginning of an id, or
     `last`.
 
+    With --query one is begun of each that fits, is over and has none yet; a server of the store goes on with them.
+
     Exit codes: as for `run`; 1 also where something hinders.
     """
-    wish = RerunWish(step, {}, linear, accepted)
-    with_sets({}, sets)  # an assignment that is none is told before anything is asked
+    wish = _wish(step, sets, accepted, linear=linear)
+    if many.check(execution):
+        _check_for_many(alone=(plan, key, options.script))
+        return rerun_many(url, many, wish._replace(payload=with_sets({}, sets)), newest=newest, as_json=as_json)
+    _check_for_one(newest=newest)
+    execution, dry_run = str(execution), many.dry_run
     if is_remote(url):
         return _asked(url, execution, wish, sets, plan, options.folders, key, dry_run=dry_run, as_json=as_json)
     require_store(url)
@@ -104,6 +114,21 @@ def rerun(
         shown.say(f"{planned.execution_id}: {escaped(row.playbook)}, {_summary(planned)}")
         go = partial(_resume, program, planned.execution_id)
         return drive(runtime, program, DriveOptions(planned.execution_id, url, as_json), go, shown)
+
+
+def _wish(step: str, sets: tuple[str, ...], accepted: tuple[str, ...], *, linear: bool) -> RerunWish:
+    with_sets({}, sets)  # an assignment that is none is told before anything is asked
+    return RerunWish(step, {}, linear, accepted)
+
+
+def _check_for_many(alone: tuple[str | None, ...]) -> None:
+    if any(value is not None for value in alone):
+        raise click.UsageError("--plan, --key and --script go with the ID of an execution")
+
+
+def _check_for_one(*, newest: bool) -> None:
+    if newest:
+        raise click.UsageError("--newest goes with --query")
 
 
 def _payload(source: RerunSource, program: Program, sets: tuple[str, ...]) -> dict[str, Json]:

@@ -8,7 +8,8 @@ from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
 from noetl.app.snapshots import Snapshot, program_of, snapshot_of
 from noetl.cli.acting import record_alone
-from noetl.cli.asking import ask, rerun_of
+from noetl.cli.asking import ask, ask_shortly, rerun_of
+from noetl.cli.bulk import BulkOptions, ask_many, bulk_options
 from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.driving_options import DrivingOptions, driving_options
 from noetl.cli.ending import tell_ending
@@ -31,14 +32,16 @@ from noetl_cli import lazy_click as click
 
 
 @click.command("resume", short_help="Go on with an execution that stopped.")
-@click.argument("execution", metavar="ID")
+@click.argument("execution", metavar="[ID]", required=False)
+@bulk_options
 @driving_options()
 @server_option
 @store_option
 @json_option
 @click.option("--retry-fault", is_flag=True, help="Try again what the engine made a mistake in (engine.fault).")
 def resume(
-    execution: str,
+    execution: str | None,
+    many: BulkOptions,
     options: DrivingOptions,
     url: str,
     as_json: bool,
@@ -49,7 +52,15 @@ def resume(
     Of one that has ended it tells how; one that ended by a mistake of the engine goes on with --retry-fault, where it
     stood before. With --server it asks the server to end the pause, or to try again, and does not wait. ID may be the
     beginning of an id, or `last`.
+
+    With --query the pause of all that fit ends. It does not go on with them by itself: processes that drive them do, a
+    server of the store, or `noetl resume ID`.
     """
+    if many.check(execution):
+        return _many(url, many, retry_fault=retry_fault, as_json=as_json)
+    if many.dry_run:
+        raise click.UsageError("--dry-run goes with --query")
+    assert execution is not None
     if is_remote(url):
         if retry_fault:
             return _retried(execution, url, as_json=as_json)
@@ -108,6 +119,12 @@ def _retried(execution: str, url: str, *, as_json: bool) -> int:
 
 def _resume(program: Program, execution_id: str, retry_fault: bool, embedded: Embedded) -> str:
     return embedded.resume(program, execution_id, retry_fault=retry_fault)
+
+
+def _many(url: str, many: BulkOptions, *, retry_fault: bool, as_json: bool) -> int:
+    if retry_fault:
+        raise click.UsageError("--retry-fault goes with the ID of an execution")
+    return ask_many(url, "resume", many, {}, ask_shortly("resume"), as_json=as_json)
 
 
 COMMAND = resume

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from functools import partial
 from uuid import uuid4
 
 import click
@@ -13,12 +14,13 @@ import click
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import UnreadableExecution, program_of
 from noetl.cli.acting import by_user
-from noetl.cli.asking import apply_here
+from noetl.cli.asking import apply_here, ask_shortly
+from noetl.cli.bulk import BulkOptions, ask_many, bulk_options
 from noetl.cli.inputs import json_of
 from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
 from noetl.cli.text import Problem, duration, escaped, json_text
 from noetl.engine.signals import unheard
-from noetl.ports import MailboxFull, Over, Owned
+from noetl.ports import ExecutionRow, MailboxFull, Over, Owned
 from noetl.ports.mailbox import Letter, kept_for
 from noetl.server.children import root_of
 from noetl.server.execution import Ask
@@ -30,6 +32,7 @@ from noetl_ir.plan_secrets import secrets_named
 
 @click.command("signal", short_help="Send a signal to an execution that waits for one.")
 @click.argument("execution", metavar="[ID]", required=False)
+@bulk_options
 @click.option("--key", help="Instead of ID: the `correlation` under which a `wait` of any execution listens.")
 @click.option("--name", required=True, help="The name that a `wait` task listens for.")
 @click.option("--data", default="null", metavar="JSON", help="What the signal carries.")
@@ -40,6 +43,7 @@ from noetl_ir.plan_secrets import secrets_named
 @json_option
 def signal(
     execution: str | None,
+    many: BulkOptions,
     key: str | None,
     name: str,
     data: str,
@@ -54,18 +58,26 @@ def signal(
     execution goes on with `noetl resume ID`. A name that the playbook never waits for is asked about, and without a
     terminal refused. ID may be the beginning of an id, or `last`. Exit code 1 when the execution is over.
 
+    With --query it goes to all that fit and are not over, but for those that never wait for that name (--anyway).
+
     With --key it goes to the oldest `wait` under that key, of whichever execution, once.
     """
     try:
         value = json_of(data)
     except ValueError as problem:
         raise click.UsageError(f"--data is no JSON: {problem}; text is written in double quotes") from None
-    if (execution is None) == (key is None):
-        raise click.UsageError("give either the ID of an execution or --key")
+    if [execution, key, many.query].count(None) != 2:
+        raise click.UsageError("give either the ID of an execution, or --query, or --key")
+    if many.query is None and many.dry_run:
+        raise click.UsageError("--dry-run goes with --query")
     if key is not None:
         return _post(url, _letter(key, name, value, keep_for), as_json=as_json)
     if keep_for is not None:
         raise click.UsageError("--keep-for goes with --key: a signal to an execution is kept as long as that runs")
+    if many.query is not None and many.check(execution):
+        body: dict[str, Json] = {"name": name, "data": value, "anyway": anyway}
+        act = partial(_send_one, {"name": name, "data": value}, anyway=anyway, dry_run=many.dry_run)
+        return ask_many(url, "signal", many, body, act, as_json=as_json)
     return _send(
         url, str(execution), Ask("signal", None, {"name": name, "data": value}), anyway=anyway, as_json=as_json
     )
@@ -125,6 +137,24 @@ def _send(url: str, execution: str, request: Ask, *, anyway: bool, as_json: bool
         how = "sent to the process that drives it" if driven else kept
         click.echo(f"signal {escaped(name)} for {escaped(row.playbook)}, execution {row.execution_id}: {how}")
     return 0
+
+
+def _send_one(body: dict[str, Json], runtime: Runtime, row: ExecutionRow, *, anyway: bool, dry_run: bool) -> str:
+    """Send a signal to one of many. Raises Problem."""
+    if not anyway:
+        with suppress(UnreadableExecution):
+            if why := unheard(program_of(runtime, row.execution_id), str(body["name"])):
+                raise Problem(why)
+    if dry_run:
+        return ""
+    if _may_bring_secrets(runtime, row.execution_id):  # whoever drives it hides them
+        with by_user():
+            try:
+                runtime.store.post(row.execution_id, "signal", body)
+            except Over:
+                raise Problem("it is over") from None
+        return ""
+    return ask_shortly("signal", body)(runtime, row)
 
 
 def _may_bring_secrets(runtime: Runtime, execution_id: str) -> bool:

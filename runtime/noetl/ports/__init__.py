@@ -277,7 +277,7 @@ class Store(Protocol):
 
     def tally(self, wanted: Wanted, group: str) -> tuple[tuple[str | None, int], ...]:
         """How many executions are wanted of each value of a group, `status`, `error`, `playbook` or the name of an
-        attribute: those of most first, None for those without one. `before` and `limit` are not looked at.
+        attribute: those of most first, None for those without one. The `limit` is not looked at.
         """
         ...
 

@@ -78,7 +78,8 @@ def test_a_signal_that_nothing_waits_for_is_refused_unless_it_is_meant(server: S
 def test_what_is_too_much_or_says_nothing_is_refused(server: Served) -> None:
     post = server.client.post
     for body, said in (
-        ({}, "give either `ids` or `filter`"), ({"ids": ["a"], "filter": {}}, "give either"), ({"ids": []}, "`ids`"),
+        ({}, "give either `ids` or `query` or `filter`"), ({"ids": ["a"], "filter": {}}, "give either"),
+        ({"ids": []}, "`ids`"), ({"ids": ["a"], "query": "x"}, "give either"), ({"query": "x:y"}, "column 1"),
         ({"ids": ["a"] * 1_001}, "`ids`"), ({"filter": {}, "limit": 1_001}, "`limit`"),
         ({"filter": {"stat": "running"}}, "did you mean `status`?"), ({"ids": ["a"], "before": "b"}, "`before`"),
     ):  # fmt: skip
@@ -86,3 +87,49 @@ def test_what_is_too_much_or_says_nothing_is_refused(server: Served) -> None:
         assert response.status_code == 400 and said in response.json()["detail"], body
     server.client.headers["authorization"] = "Bearer secret-viewer"
     assert post("/executions/cancel", json={"filter": {}}).status_code == 403
+
+
+FAILS = "workflow:\n  - {step: start, tool: {name: f, kind: fail, code: stock.empty, message: none left}}\n"
+
+
+def test_a_query_says_which_and_how_many_are_left(server: Served) -> None:
+    names = [server.start(path="t/t") for _ in range(3)]
+    server.start(path="t/other")
+    page = ask(server, "pause", query="playbook:t/t", limit=2)
+    assert outcomes(page) == dict.fromkeys(names[:0:-1], "asked") and (page["left"], page["next"]) == (1, names[1])
+    rest = ask(server, "pause", query="playbook:t/t", limit=2, before=page["next"], filter={"top": True})
+    assert outcomes(rest) == {names[0]: "asked"} and (rest["left"], rest["next"]) == (0, None)
+    until(lambda: [server.status(name) for name in names] == ["paused"] * 3)
+    assert outcomes(ask(server, "pause", query="playbook:t/t")) == {}  # of what runs
+    again = ask(server, "pause", ids=names[:1])["executions"]
+    assert again[0]["why"] == "it is paused already"
+    assert set(outcomes(ask(server, "resume", query="playbook:'t/*'"))) == {*names}
+    until(lambda: [server.status(name) for name in names] == ["running"] * 3)
+
+
+def test_each_that_fits_is_rerun_once(server: Served) -> None:
+    source = HEAD.replace("t/t", "t/fails") + FAILS
+    assert server.client.post("/playbooks?name=t.yaml", content=source.encode()).status_code == 201
+    names = [server.start(path="t/fails") for _ in range(3)]
+    running = server.start(path="t/t")
+    until(lambda: [server.status(name) for name in names] == ["failed"] * 3)
+    tried = ask(server, "rerun", query="error:stock.empty", dry_run=True)
+    assert outcomes(tried) == dict.fromkeys(names[::-1], "fits")
+    assert not server.client.get("/executions?query=is:rerun").json()["executions"]
+    first = ask(server, "rerun", query="error:stock.empty", limit=1)
+    assert outcomes(first) == {names[2]: "asked"} and first["left"] == 2
+    fixed = HEAD.replace("t/t", "t/fails") + "workflow:\n  - {step: start, tool: {kind: noop}}\n"
+    assert server.client.post("/playbooks?name=t.yaml", content=fixed.encode()).status_code == 201
+    until(lambda: server.status(first["executions"][0]["rerun"]) == "failed")
+    done = ask(server, "rerun", ids=[*names, running], newest=True)
+    refused = {row["execution_id"]: row["why"] for row in done["executions"] if row["outcome"] == "refused"}
+    assert refused == {
+        names[2]: f"it has a rerun already: {first['executions'][0]['rerun']}",
+        running: "it is not over, but running",
+    }
+    made = [row["rerun"] for row in done["executions"] if "rerun" in row]
+    until(lambda: [server.status(name) for name in made] == ["completed"] * 2)
+    rows = server.client.get("/executions?query=is:rerun").json()["executions"]
+    assert {row["rerun_of"] for row in rows} == {*names}
+    hinders = ask(server, "rerun", ids=[made[0]], dry_run=True)["executions"][0]
+    assert hinders["outcome"] == "refused" and "nothing says where to begin" in hinders["why"]

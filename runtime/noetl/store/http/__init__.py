@@ -304,7 +304,7 @@ class RemoteStore:
         return tuple(map(self._row, rows))
 
     def tally(self, wanted: Wanted, group: str) -> tuple[tuple[str | None, int], ...]:
-        """A page after the other."""
+        """A page after the other; behind no execution."""
         condition = condition_of(wanted)
         asked, path = (
             {"query": "" if condition is None else written_query(condition)},

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -225,14 +225,14 @@ class MemoryStore:
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         with self._lock:
             self._reach()
-            # Sorted, then reversed: of equal times the one that was made last comes first, as in the SQL stores.
-            rows = sorted(self._rows.values(), key=lambda row: row.started)[::-1]
+            return tuple(islice(self._found(wanted), wanted.limit or None))
+
+    def _found(self, wanted: Wanted) -> Iterator[ExecutionRow]:
+        # Sorted, then reversed: of equal times the one that was made last comes first, as in the SQL stores.
+        rows = sorted(self._rows.values(), key=lambda row: row.started)[::-1]
         if wanted.before:
             names = [row.execution_id for row in rows]
             rows = rows[names.index(wanted.before) + 1 :] if wanted.before in names else []
-        return tuple(islice(self._found(rows, wanted), wanted.limit or None))
-
-    def _found(self, rows: Iterable[ExecutionRow], wanted: Wanted) -> Iterator[ExecutionRow]:
         from noetl.clients.conditions import condition_of
         from noetl.store.memory.finding import is_found
 
@@ -250,8 +250,7 @@ class MemoryStore:
 
         with self._lock:
             self._reach()
-            found = self._found(self._rows.values(), wanted)
-            return tally_of(((row, self._by_name(row.execution_id)) for row in found), group)
+            return tally_of(((row, self._by_name(row.execution_id)) for row in self._found(wanted)), group)
 
     def _by_name(self, execution_id: str) -> "dict[str, ExecutionAttribute]":
         return {each.name: each for each in self._attributes.get(execution_id, ())}

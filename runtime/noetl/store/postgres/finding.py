@@ -39,7 +39,7 @@ class PostgresFinding:
 
     def tally(self, wanted: Wanted, group: str) -> tuple[tuple[str | None, int], ...]:
         """`Store.tally`."""
-        where, values = selection_of(wanted._replace(before="", limit=0), _DIALECT)
+        where, values = selection_of(wanted, _DIALECT)
         query = named_query(counted_by(group, where))
         rows = self._access.rows(query, {**values, "group": written(group)})
         return by_count([(value if value is None else read(value), count) for value, count in rows])

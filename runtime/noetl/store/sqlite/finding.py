@@ -43,7 +43,7 @@ class SqliteFinding:
 
     def tally(self, wanted: Wanted, group: str) -> tuple[tuple[str | None, int], ...]:
         """`Store.tally`."""
-        where, values = selection_of(wanted._replace(before="", limit=0), _DIALECT)
+        where, values = selection_of(wanted, _DIALECT)
         return by_count(self._store.rows(counted_by(group, where), {**values, "group": group}))
 
     def attributes(self, execution_ids: Sequence[str]) -> dict[str, tuple[ExecutionAttribute, ...]]:
