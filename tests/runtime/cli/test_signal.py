@@ -113,7 +113,7 @@ def test_either_an_execution_or_a_key(home: "Home") -> None:
     ):
         refused = home.run("signal", *wrong, "--name", "a")
         assert refused.returncode == 2, wrong
-    assert "give either the ID of an execution or --key" in home.run("signal", "--name", "a").stderr
+    assert "give either the ID of an execution, or --query, or --key" in home.run("signal", "--name", "a").stderr
 
 
 def test_what_is_kept_under_keys_and_who_waits_there_is_listed(home: "Home") -> None:
