@@ -193,7 +193,7 @@ def test_versions_of_a_path_are_started_by_number(home: "Home") -> None:
 
 
 def test_the_catalogue_is_listed_as_that_of_a_local_store(home: "Home") -> None:
-    assert "no playbooks" in home.run("playbooks").stderr
+    assert "there is no store" in home.run("playbooks").stderr
     with home.serving() as (_, url):
         assert "no playbooks" in home.run("playbooks", "--server", url).stderr
         for word in ("first", "second"):

@@ -117,8 +117,8 @@ def test_either_an_execution_or_a_key(home: "Home") -> None:
 
 
 def test_what_is_kept_under_keys_and_who_waits_there_is_listed(home: "Home") -> None:
-    empty = home.run("signals")
-    assert (empty.returncode, empty.stdout) == (0, "") and "no signals are kept" in empty.stderr
+    absent = home.run("signals")
+    assert (absent.returncode, absent.stdout) == (1, "") and "there is no store" in absent.stderr
     child = home.start("run", home.plan(UNDER_KEY), until="start: started")
     execution = home.only()
     while not home.json("signals"):
