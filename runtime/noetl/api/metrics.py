@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from noetl.api.service import ApiService
+from noetl.api.standing_metrics import StandingCollector
 
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -72,4 +73,5 @@ def metrics_text(service: ApiService, connections: Connections) -> bytes:
     # process (a test's) would clash. `auto_describe` would collect everything twice.
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Stand(service, connections))
+    registry.register(StandingCollector(service.runtime.store))
     return bytes(generate_latest(registry)) + service.measures.text().encode()

@@ -81,7 +81,7 @@ class Scheduling(threading.Thread):
 
 def starter_of(service: ApiService, say: Callable[[str], None]) -> ScheduleStarter | None:
     """The starter of a server, by its own starts; None for a store that has no schedules."""
-    store = service.runtime.store
+    store, measures, clock = service.runtime.store, service.measures, WallClock()
     if not isinstance(store, Scheduled):
         return None
 
@@ -90,7 +90,12 @@ def starter_of(service: ApiService, say: Callable[[str], None]) -> ScheduleStart
             "", start.schedule.playbook, start.schedule.version, start.payload,
             StartKey(start.key, ""), started_by=start.started_by,
         )  # fmt: skip
-        return begin_standing(service, asked).execution_id
+        found = begin_standing(service, asked)
+        if found.fresh:
+            measures.count("noetl_schedule_times", "started" if start.due else "backfilled")
+            if start.due:
+                measures.observe("noetl_schedule_late_seconds", (clock.now() - start.due) / 1e6)
+        return found.execution_id
 
     def cancel(execution_id: str) -> None:
         # What ends by itself meanwhile needs no more.
@@ -99,7 +104,10 @@ def starter_of(service: ApiService, say: Callable[[str], None]) -> ScheduleStart
         except (Unknown, Rejected):
             return
 
-    return ScheduleStarter(store, store.scheduling, WallClock(), begin, cancel, say)
+    def passed(why: str, count: int) -> None:
+        measures.count("noetl_schedule_times", why, by=count)
+
+    return ScheduleStarter(store, store.scheduling, clock, begin, cancel, say, passed)
 
 
 class ScheduleBody(Body):

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.api.bodies import Body, body_of, raw_body
-from noetl.api.handlers import lasting_of
+from noetl.api.handlers import lasting_of, service_of
 from noetl.api.hooks import BadBody, HookRequest, secret_of
 from noetl.api.message_starts import MessageStarter
 from noetl.api.pages import limit_of, page
@@ -29,7 +29,7 @@ from noetl.ports.triggers import Triggered, TriggerLetter
 from noetl.secrets.credentials import CredentialProblem
 from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.starter import StartRefused
-from noetl.server.triggers.document import AFTER, Webhook
+from noetl.server.triggers.document import AFTER, WEBHOOK, Webhook
 from noetl.server.triggers.mapping import NotMapped
 from noetl.server.triggers.starter import Happening, KnownTrigger, TriggeredStart, TriggerStarter
 from noetl_ir.expr import Json
@@ -57,10 +57,16 @@ def trigger_starter_of(service: ApiService, say: Callable[[str], None]) -> Trigg
         return None
 
     def begin(start: TriggeredStart) -> str:
-        return _begin(service, start).execution_id
+        found = _begin(service, start)
+        if found.fresh:
+            service.measures.count("noetl_trigger_starts", start.trigger.kind)
+        return found.execution_id
+
+    def refused(kind: str, why: str) -> None:
+        service.measures.count("noetl_trigger_refusals", kind, why)
 
     scope = partial(ended_scope, service.runtime)
-    return TriggerStarter(store, store.triggering, WallClock(), begin, scope, say)
+    return TriggerStarter(store, store.triggering, WallClock(), begin, scope, say, refused)
 
 
 def _begin(service: ApiService, start: TriggeredStart) -> StartedExecution:
@@ -88,6 +94,7 @@ async def receive(request: Request) -> Response:
     headers = dict(request.headers.items())
     asked = HookRequest(headers, dict(request.query_params), data)
     if known is None or not isinstance(webhook, Webhook) or not await _is_signed(request, known, webhook, asked):
+        service_of(request).measures.count("noetl_trigger_refusals", WEBHOOK, "unsigned")
         return problem(401, "no webhook of that name takes this request")
     if known.row.paused:
         raise Busy("the trigger is paused")

@@ -44,6 +44,10 @@ SERVER = (
     FigureFamily("noetl_commit_seconds", "A write to the store, with the waits for room.", (), _MOMENTS),
     FigureFamily("noetl_store_errors", "Writes and looks that the store did not do.", ("reason",)),
     FigureFamily("noetl_bus_losses", "Times that the bus to the workers could no longer be reached."),
+    FigureFamily("noetl_schedule_times", "Times of schedules by what became of them.", ("outcome",)),
+    FigureFamily("noetl_schedule_late_seconds", "From a time of a schedule, and its jitter, to its start.", (), _SPANS),
+    FigureFamily("noetl_trigger_starts", "Executions that triggers started.", ("kind",)),
+    FigureFamily("noetl_trigger_refusals", "What triggers did not start.", ("kind", "reason")),
     FigureFamily("noetl_requests", "Requests to the API that were answered.", ("operation", "status")),
     FigureFamily("noetl_request_seconds", "From a request to the beginning of its answer.", ("operation",), _MOMENTS),
 )

@@ -109,6 +109,11 @@ def test_a_backfill_starts_each_passed_time_once_with_its_time_as_input(server: 
         assert server.client.post("/schedules/nightly/backfill", json=wrong).status_code == 400
 
 
+def figures(server: Served) -> dict[str, float]:
+    lines = server.client.get("/metrics").text.splitlines()
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+
+
 def test_a_playbook_that_is_not_there_is_told_until_it_is(server: Served) -> None:
     starter = starter_of(server.client.app.state.service, server.said.append)  # type: ignore[attr-defined]
     assert starter is not None
@@ -118,7 +123,16 @@ def test_a_playbook_that_is_not_there_is_told_until_it_is(server: Served) -> Non
     trouble = server.client.get("/schedules/nightly").json()["trouble"]
     assert "t/later" in trouble
     assert [line for line in server.said if "schedule nightly" in line and "t/later" in line]
+    stands = figures(server)
+    assert stands['noetl_schedules{state="hindered"}'] == 1
+    assert 0 < stands["noetl_schedule_overdue_seconds"] < 60
     server.client.post("/playbooks", content=PLAYBOOK.replace("t/t", "t/later"))
+    starter.look()
+    stands = figures(server)
+    assert stands['noetl_schedules{state="active"}'] == 1
+    started = stands['noetl_schedule_times_total{outcome="started"}']
+    assert started == stands["noetl_schedule_late_seconds_count"] >= 1
+    assert 0 < stands["noetl_schedule_late_seconds_sum"] < 60
     starter.look()
     told = server.client.get("/schedules/nightly").json()
     assert told["trouble"] is None and server.client.get(f"/executions/{told['last_execution']}").status_code == 200

@@ -136,6 +136,12 @@ def test_what_cannot_be_mapped_is_told_and_kept_until_it_can(server: Served) -> 
     assert started_by(server, row["execution_id"])["again"] is True
     assert server.client.get("/triggers/hook").json()["dead_letters"] == []
     assert post(server, {"order": {}}, "d1").json()["execution_id"] == row["execution_id"], "it has had its start"
+    post(server, {}, secret="wrong")
+    lines = server.client.get("/metrics").text.splitlines()
+    assert 'noetl_triggers{kind="webhook",state="active"} 1.0' in lines
+    assert 'noetl_trigger_starts_total{kind="webhook"} 1' in lines
+    assert 'noetl_trigger_refusals_total{kind="webhook",reason="dead"} 2' in lines
+    assert 'noetl_trigger_refusals_total{kind="webhook",reason="unsigned"} 1' in lines
 
 
 @pytest.mark.parametrize(

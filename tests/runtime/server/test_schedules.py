@@ -154,7 +154,27 @@ def test_of_those_that_wait_the_newest_stays() -> None:
 
 def test_nothing_is_started_while_it_is_paused() -> None:
     row = row_of()._replace(paused=True)
-    assert due(schedule_of(row.document), row, BEGIN + 9 * HOUR, running=False) == (None, BEGIN, False)
+    assert due(schedule_of(row.document), row, BEGIN + 9 * HOUR, running=False) == (None, BEGIN, False, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("now", "running", "spec", "passed"),
+    [
+        (1, False, {}, (0, 0)),
+        (9, False, {"catch_up": 0}, (0, 9)),
+        (9, False, {"catch_up": 3}, (0, 6)),
+        (9, True, {"catch_up": 3}, (1, 6)),
+        (9, True, {"catch_up": 3, "overlap": "wait"}, (2, 6)),
+        (9, True, {"catch_up": 1, "overlap": "wait"}, (0, 0)),
+        (9, True, {"catch_up": 2, "overlap": "cancel"}, (0, 7)),
+    ],
+)
+def test_what_is_passed_is_counted(now: int, running: bool, spec: dict[str, Json], passed: tuple[int, int]) -> None:
+    """Nine hours passed of which nobody knew: those that are skipped, and those that were missed."""
+    row = row_of(**spec)
+    late = 2 * ON_TIME if now > 1 else 0
+    found = due(schedule_of(row.document), row, BEGIN + now * HOUR + late, running=running)
+    assert (found.skipped, found.missed) == passed
 
 
 class Killed(Exception):

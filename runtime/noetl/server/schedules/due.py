@@ -21,11 +21,14 @@ class Due(NamedTuple):
 
     - `time`: the time that is to be started, None for none; `cancels`: what runs is cancelled before.
     - `cursor`: up to where it is dealt with, once that is done.
+    - `skipped`, `missed`: how many times are passed with it, since the one before ran, and since nobody was there.
     """
 
     time: int | None
     cursor: int
     cancels: bool = False
+    skipped: int = 0
+    missed: int = 0
 
 
 def due(schedule: Schedule, row: ScheduleRow, now: int, *, running: bool) -> Due:
@@ -40,17 +43,21 @@ def due(schedule: Schedule, row: ScheduleRow, now: int, *, running: bool) -> Due
     late = {*islice((time for time in found if time not in on_time), schedule.catch_up)}
     chosen = [time for time in found if time in on_time or time in late]
     if not chosen:
-        return Due(None, found[0] if found else row.cursor)
+        return Due(None, found[0] if found else row.cursor, missed=len(found))
     # In the order of the times: those before it that are not chosen were missed, and are passed with it.
     time = chosen[-1]
     if now < time + jitter_of(schedule, time):
         return Due(None, row.cursor)
+    missed = len(found) - found.index(time) - 1
     if not running or schedule.overlap in (ALLOW, CANCEL):
-        return Due(time, time, cancels=running and schedule.overlap == CANCEL)
+        return Due(time, time, running and schedule.overlap == CANCEL, missed=missed)
     if schedule.overlap == SKIP:
-        return Due(None, time)
+        return Due(None, time, skipped=1, missed=missed)
     # Of those that wait the newest stays: the others are passed.
-    return Due(None, chosen[1] if len(chosen) > 1 else row.cursor)
+    if len(chosen) == 1:
+        return Due(None, row.cursor)
+    passed = len(found) - found.index(chosen[1])
+    return Due(None, chosen[1], skipped=len(chosen) - 1, missed=passed - len(chosen) + 1)
 
 
 def jitter_of(schedule: Schedule, time: int) -> int:

@@ -10,7 +10,7 @@ from noetl.ports import Clock, Store, StoreRefused
 from noetl.ports.schedules import ScheduleRow, Schedules
 from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.document import Schedule, schedule_of
-from noetl.server.schedules.due import due, key_of
+from noetl.server.schedules.due import due, jitter_of, key_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
@@ -28,18 +28,20 @@ class StartRefused(Exception):
 
 class ScheduledStart(NamedTuple):
     """A start: of what, with which payload, under which key; `started_by` is what the execution says of where it comes
-    from.
+    from. `due` is when it was to be made, in microseconds since the epoch; 0 where it was asked for afterwards.
     """
 
     schedule: Schedule
     payload: dict[str, Json]
     key: str
     started_by: dict[str, Json]
+    due: int = 0
 
 
 class ScheduleStarter:
     """Starts what is due. `begin` makes a start and gives the id of its execution, that of an earlier one with its key;
-    it raises StartRefused. `cancel` ends an execution. `say` hears of what could not be started.
+    it raises StartRefused. `cancel` ends an execution. `say` hears of what could not be started, `passed` how many
+    times were not started, and why: `skipped`, `missed`.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class ScheduleStarter:
         begin: Callable[[ScheduledStart], str],
         cancel: Callable[[str], None],
         say: Callable[[str], None] = lambda text: None,
+        passed: Callable[[str, int], None] = lambda why, count: None,
     ) -> None:
         self._store = store
         self._schedules = schedules
@@ -57,6 +60,7 @@ class ScheduleStarter:
         self._begin = begin
         self._cancel = cancel
         self._say = say
+        self._passed = passed
         # To read a document and its calendar takes a hundred times as long as to see that its row is as it was.
         self._until: dict[str, tuple[ScheduleRow, int]] = {}
 
@@ -101,6 +105,9 @@ class ScheduleStarter:
             # Another server moved it, or a person changed it: the next look begins with what stands there then.
             if not self._schedules.move_schedule(row, after):
                 return
+            for why, count in (("skipped", found.skipped), ("missed", found.missed)):
+                if count:
+                    self._passed(why, count)
             row = after
 
     def is_running(self, row: ScheduleRow) -> bool:
@@ -128,4 +135,5 @@ def start_at(schedule: Schedule, time: int, *, backfill: bool = False) -> Schedu
     started_by: dict[str, Json] = {"schedule": schedule.name, "time": schedule.calendar.text_of(time)}
     if backfill:
         started_by["backfill"] = True
-    return ScheduledStart(schedule, schedule.payload_at(time), key_of(schedule.name, time), started_by)
+    due = 0 if backfill else time + jitter_of(schedule, time)
+    return ScheduledStart(schedule, schedule.payload_at(time), key_of(schedule.name, time), started_by, due)

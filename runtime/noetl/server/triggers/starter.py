@@ -54,7 +54,8 @@ class KnownTrigger(NamedTuple):
 class TriggerStarter:
     """Starts what triggers say. `begin` makes a start and gives the id of its execution, that of an earlier one with
     its key; it raises StartRefused. `ended_scope` gives what expressions may read of an execution that is over, and how
-    long the chain of starts is that led to it. `say` hears of what could not be started.
+    long the chain of starts is that led to it. `say` hears of what could not be started, `refused` of each, by the kind
+    of its trigger, whether it is a dead letter (`dead`) or comes again (`later`).
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class TriggerStarter:
         begin: Callable[[TriggeredStart], str],
         ended_scope: Callable[[ExecutionRow, frozenset[str]], tuple[dict[str, object], int]],
         say: Callable[[str], None] = lambda text: None,
+        refused: Callable[[str, str], None] = lambda kind, why: None,
     ) -> None:
         self._store = store
         self._triggers = triggers
@@ -72,6 +74,7 @@ class TriggerStarter:
         self._begin = begin
         self._ended_scope = ended_scope
         self._say = say
+        self._refused = refused
         self._known: dict[str, KnownTrigger] = {}
 
     def known(self, name: str) -> KnownTrigger | None:
@@ -111,6 +114,7 @@ class TriggerStarter:
             except StartRefused as problem:
                 # It stays: what is lacking may come in time.
                 refused.add(end.trigger)
+                self._refused(row.kind, "later")
                 self._trouble(row, str(problem))
             except (StoreRefused, ArithmeticError, ValueError, TypeError, KeyError) as problem:
                 refused.add(end.trigger)
@@ -130,6 +134,7 @@ class TriggerStarter:
             key = key_of_end(known.row.name, end.execution_id, end.ended)
             letter = self._letter(known, key, _letter_of(ended), f"{end.execution_id}: {problem}")
             self._triggers.settle_end(end.number, letter)
+            self._refused(known.row.kind, "dead")
             self._trouble(known.row, letter.reason)
             return
         self._triggers.settle_end(end.number)
@@ -166,10 +171,12 @@ class TriggerStarter:
     def refuse(self, known: KnownTrigger, happening: Happening, problem: NotMapped) -> None:
         """Keep what cannot be started as a dead letter. Raises StoreFailure."""
         self._triggers.put_letter(self._letter(known, happening.key, happening.letter, str(problem)))
+        self._refused(known.row.kind, "dead")
         self._trouble(known.row, str(problem))
 
     def hinder(self, known: KnownTrigger, problem: StartRefused) -> None:
         """Tell why a start cannot be made now. Raises StoreFailure."""
+        self._refused(known.row.kind, "later")
         self._trouble(known.row, str(problem))
 
     def _started(self, name: str, execution_id: str) -> None:
