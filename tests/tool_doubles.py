@@ -30,6 +30,7 @@ class FakeEnv:
         self.kept: dict[str, Json] = {}
         self.fenced: Callable[[str], str | None] | None = None
         self.installs = True
+        self.traced = ""
 
     async def credential(self, name: str) -> dict[str, Json]:
         if name not in self.credentials:
@@ -38,6 +39,9 @@ class FakeEnv:
 
     async def met(self, compute: Callable[[], _T]) -> _T:
         return compute()
+
+    def traceparent(self) -> str:
+        return self.traced
 
     def root(self) -> str:
         return str(self._root)

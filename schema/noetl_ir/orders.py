@@ -18,7 +18,8 @@ class RunPipeline(NamedTuple):
     when this run or iteration began (microseconds). `digest` names the plan.
     `outcome` is given when the task was parked and its outcome is here; `lost` when the attempt was given up
     after too many lost claims, so that its outcome is `worker.lost`. `ordinal` counts the step's runs from 1,
-    `trace_id` is the id of the outermost caller's execution, `folder` that of the playbook's file, from the root.
+    `trace_id` is the id of the outermost caller's execution, and behind a space the `traceparent` that the start came
+    with, where it came with one; `folder` that of the playbook's file, from the root.
     `mac` is a code that only servers can make of the claim, in hexadecimal; what a worker says of the claim repeats it.
     Behind a dot it has another one, which goes with what the tasks print (`output_code`).
     """

@@ -9,6 +9,7 @@ import pytest
 from noetl.ports import ExecutionRow, Store
 from noetl.ports.audit import Audit, Audited, AuditRow, WantedAudit
 from noetl.ports.mailbox import Letter, OpenWait
+from noetl.ports.outbox import Outbox, OutboxRow, Telling, WantedOutbox
 from noetl.ports.places import PlaceRow
 from noetl.ports.schedules import Scheduled, ScheduleRow, Schedules
 from noetl.ports.triggers import Triggered, TriggerRow, Triggers
@@ -77,6 +78,10 @@ def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], 
             lambda: triggering(store).put_trigger(TriggerRow(name, "after", {}, {})),
             lambda: triggering(store).triggers(name),
         ),
+        "outbox": (
+            lambda: outbox(store).put_outbox([OutboxRow(0, "t", name, None, 1, 1)]),
+            lambda: [row.subject for row in outbox(store).outbox_rows(WantedOutbox())],
+        ),
         "schedule": (
             lambda: scheduling(store).put_schedule(ScheduleRow(name, {}, 1)),
             lambda: scheduling(store).schedules(name),
@@ -88,6 +93,12 @@ def deeds(store: Store) -> Audit:
     """The audit of a store."""
     assert isinstance(store, Audited)
     return store.audit
+
+
+def outbox(store: Store) -> Outbox:
+    """The outbox of a store."""
+    assert isinstance(store, Telling)
+    return store.outbox
 
 
 def scheduling(store: Store) -> Schedules:

@@ -17,6 +17,7 @@ from noetl.api.service import ApiService, compiled_source
 from noetl.app.composition import server_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.sessions import sessions_beside
+from noetl.host.trace_sampling import Tracing
 from noetl.ports import Store
 from noetl.server.service import Service
 from noetl.server.workers.macs import Macs
@@ -44,11 +45,17 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def served(folder: Path, *tokens: BearerToken, host: str = "http://localhost", store: str = "") -> Iterator[Served]:
+def served(
+    folder: Path,
+    *tokens: BearerToken,
+    host: str = "http://localhost",
+    store: str = "",
+    tracing: Tracing | None = None,
+) -> Iterator[Served]:
     """A server over a store, that in the folder where none is named, until the block ends: as if it were stopped."""
     said: list[str] = []
     url = store or f"sqlite:///{folder}/noetl.db"
-    with open_runtime(url, Settings(root=folder), _no_catalogue) as runtime:
+    with open_runtime(url, Settings(root=folder, tracing=tracing), _no_catalogue) as runtime:
         notifier = Notifier()
         service = server_of(runtime, None, notifier.notify, said.append).service
         api_service = ApiService(runtime, service, notifier, lambda data, name: compiled_source(data, name, ()))

@@ -113,7 +113,10 @@ EVENTS: dict[str, EventType] = {
             "scripted": _maybe(_TRUE, "a script stands in for tools; times are those of a virtual clock"),
             "rerun_of": _maybe(_TEXT, "the execution of whose log this one has the beginning"),
             "labels": _maybe(_MAP, "texts by name that the start brought, to find it by"),
-            "started_by": _maybe(_MAP, "`schedule` and its `time`, with `backfill` where it was asked for afterwards"),
+            "started_by": _maybe(
+                _MAP,
+                "`schedule` and its `time`, with `backfill` where it was asked for afterwards; `traceparent`",
+            ),
         },
     ),
     "playbook.request.evaluated": EventType(

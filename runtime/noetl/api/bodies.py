@@ -50,6 +50,7 @@ class StartBody(Body):
     payload: dict[str, JsonValue] = Field(default_factory=dict, description="Values that replace the workload's.")
     strict_inputs: bool = Field(False, description="Refuse names that are no keys of `workload`.")
     labels: dict[str, str] = Field(default_factory=dict, description="Texts by name, to find the execution by.")
+    traceparent: str = Field("", max_length=512, description="What the header of that name says, where it is not sent.")
 
     @field_validator("labels")
     @classmethod

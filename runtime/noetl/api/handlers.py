@@ -36,6 +36,7 @@ from noetl.server.workers.preflight import WITHIN
 from noetl_ir import codec
 from noetl_ir.correlation import is_storable
 from noetl_ir.expr import Json
+from noetl_ir.trace_ids import context_of
 
 BYTES = "application/octet-stream"
 
@@ -96,11 +97,13 @@ async def start_execution(request: Request) -> Response:
         dict[str, Json](body.payload),
         strict_inputs=body.strict_inputs,
         labels=body.labels,
+        started_by=_received(request, body),
     )
     if (key := request.headers.get(KEY)) is not None:
         try:
             # A key that was used before there was the last one of these is still that of the same start.
-            unsaid = {name for name in ("strict_inputs", "labels") if not getattr(body, name)}
+            # The context of a trace is that of a request, and another one when it is made again.
+            unsaid = {name for name in ("strict_inputs", "labels") if not getattr(body, name)} | {"traceparent"}
             start = start._replace(key=start_key(key, body.model_dump(exclude=unsaid)))
         except BadKey as problem:
             raise BadRequest(f"`{KEY}`: {problem}") from None
@@ -120,6 +123,12 @@ async def start_execution(request: Request) -> Response:
     if prepared.warnings:
         response["warnings"] = [*prepared.warnings]
     return JSONResponse(response, 201 if begun.fresh else 200, headers)
+
+
+def _received(request: Request, body: StartBody) -> dict[str, Json] | None:
+    """The context of the trace that a start belongs to; None without one, or with one that W3C passes over."""
+    header = request.headers.get("traceparent") or body.traceparent
+    return {"traceparent": header.strip()} if header and context_of(header) is not None else None
 
 
 async def get_execution(request: Request) -> Response:

@@ -29,9 +29,11 @@ from noetl.app.adapters import ClusterBus
 from noetl.app.clock import WallClock
 from noetl.app.collecting import Collector
 from noetl.app.composition import server_of
+from noetl.app.outbox_delivery import OutboxDelivery
 from noetl.app.retention import Retention
 from noetl.app.runtime import Runtime
 from noetl.app.script_letters import keep_up
+from noetl.app.telling import delivery_of
 from noetl.app.upkeep import Upkeep, UpkeepJob
 from noetl.host.log_lines import log_line
 from noetl.ports.user_sessions import Sessions
@@ -136,16 +138,18 @@ def serve(
 
 def _aside(
     app: Starlette, runtime: Runtime, lines: ServingCallbacks, retention: Retention | None, bus_url: str | None
-) -> list[Upkeep | Scheduling]:
+) -> list[Upkeep | Scheduling | OutboxDelivery]:
     """The threads beside the one that drives. With `bus_url` they start what schedules and triggers say; `noetl ui`,
     which drives what is asked of it, starts nothing by itself.
     """
     jobs: list[UpkeepJob] = [Collector(runtime, WallClock()).keep_up, lambda pause: keep_up(runtime)]
     if retention is not None:
         jobs.append(retention.keep_up)
-    aside: list[Upkeep | Scheduling] = [Upkeep(jobs, lines.say)]
+    aside: list[Upkeep | Scheduling | OutboxDelivery] = [Upkeep(jobs, lines.say)]
     if bus_url is None:
         return aside
+    if (delivery := delivery_of(runtime, lines.say)) is not None:
+        aside.append(delivery)
     if app.state.starter is not None:
         aside.append(Scheduling(app.state.starter, lines.say))
     if app.state.trigger_starter is not None:

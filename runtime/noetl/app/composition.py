@@ -144,7 +144,7 @@ def bus_worker_of(
     environments = TaskEnvironments(
         cache.program, cache.blobs, root=str(settings.root), secrets_path=options.secrets_path,
         chance=unforeseen(), log=settings.log, fence=settings.fence, requirements=settings.requirements,
-        fetches=fetches, output=OutputWriter(cache.add_output),
+        fetches=fetches, output=OutputWriter(cache.add_output), tracing=settings.tracing,
     )  # fmt: skip
     launcher = _launcher(environments, times)
     worker = Worker(
@@ -334,6 +334,7 @@ def _local_environments(
         root=str(settings.root), secrets_path=runtime.secrets_path,
         chance=chance, log=settings.log, fence=settings.fence, requirements=settings.requirements,
         fetches=fetches or BackgroundFetches(), output=output, secrets=settings.secrets,
+        tracing=None if settings.script is not None else settings.tracing,
     )  # fmt: skip
 
 

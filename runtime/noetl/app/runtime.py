@@ -27,6 +27,7 @@ from noetl_ir.records import NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from noetl.host.trace_sampling import Tracing
     from noetl.secrets.only_these import Secrets
     from noetl.worker.scripted import Script
 
@@ -59,6 +60,8 @@ class Settings(NamedTuple):
     """Whether each turn is on disk before the next one, instead of before what leaves the process."""
     secrets: Secrets | None = None
     """The secrets of a test, where there are no others."""
+    tracing: Tracing | None = None
+    """How traces are made; None for not at all."""
     waits: bool = False
     """Whether room is waited for from the first file on: of a store, of its plans, of who owns an execution."""
 

@@ -21,6 +21,7 @@ from noetl_ir.expr import Json
 from noetl_ir.orders import RunPipeline
 
 if TYPE_CHECKING:
+    from noetl.host.trace_sampling import Tracing
     from noetl.secrets.only_these import Secrets
 
 _T = TypeVar("_T")
@@ -38,7 +39,7 @@ class TaskEnvironments:
     `secrets_path` is the credential store's file. `load` gives the program of a digest and `blobs` the values outside
     of logs, each for the needs of one asker; whatever takes long is fetched by `fetches`. `requirements` tells whether
     packages may be installed for python tasks, `secrets` which there are in a test. `output` has what tasks print kept;
-    without it, only `log` hears of it.
+    without it, only `log` hears of it. `tracing` says how what a call sends is traced.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class TaskEnvironments:
         fetches: BackgroundFetches | None = None,
         output: OutputWriter | None = None,
         secrets: "Secrets | None" = None,
+        tracing: "Tracing | None" = None,
     ) -> None:
+        self._tracing = tracing
         self._secrets = secrets
         self.fetches = fetches or BackgroundFetches(0)
         self.output_writer = output
@@ -117,14 +120,33 @@ class TaskEnvironments:
         # A call only runs within a session, which holds the resolver: it is there.
         secrets = self._resolvers[call.execution_id]
         return TaskEnvironment(
-            secrets, self._blobs, self._root, self._log, self._fence, self._requirements, call, self.output_writer
+            secrets,
+            self._blobs,
+            self._root,
+            self._log,
+            self._fence,
+            self._requirements,
+            call,
+            self.output_writer,
+            self._tracing,
         )
 
 
 class TaskEnvironment:
     """`noetl.ports.Env` for one call."""
 
-    __slots__ = ("_blobs", "_call", "_fence", "_log", "_output", "_requirements", "_root", "_secrets", "_writer")
+    __slots__ = (
+        "_blobs",
+        "_call",
+        "_fence",
+        "_log",
+        "_output",
+        "_requirements",
+        "_root",
+        "_secrets",
+        "_tracing",
+        "_writer",
+    )
 
     def __init__(
         self,
@@ -136,7 +158,9 @@ class TaskEnvironment:
         requirements: bool,
         call: ToolCall,
         writer: OutputWriter | None,
+        tracing: "Tracing | None" = None,
     ) -> None:
+        self._tracing = tracing
         self._secrets = secrets
         self._blobs = blobs
         self._root = root
@@ -152,6 +176,9 @@ class TaskEnvironment:
 
     async def met(self, compute: Callable[[], _T]) -> _T:
         return await in_asyncio(self._call.needs.met(compute))
+
+    def traceparent(self) -> str:
+        return "" if self._tracing is None else self._tracing.header_of(self._call)
 
     def root(self) -> str:
         return self._root

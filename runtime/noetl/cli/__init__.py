@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "list": "List executions.",
     "events": "Print the log of an execution.",
     "logs": "Print what tasks printed.",
+    "trace": "Print the trace of an execution, or send it to a collector.",
     "replay": "Check a log and print the state that it leads to.",
     "result": "Print the result of an execution or step.",
     "cancel": "End an execution before it is done.",

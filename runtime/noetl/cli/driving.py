@@ -62,6 +62,10 @@ def drive(
         raise Problem(f"the log is no run of the plan: {problem}") from None
     finally:
         progress.close()
+    if runtime.settings.tracing is not None and runtime.settings.script is None:
+        from noetl.cli.tracing import tell_traces
+
+        tell_traces(runtime, execution_id)
     return tell_ending(ending_of(runtime, program, execution, status), asked.url, as_json=asked.as_json)
 
 

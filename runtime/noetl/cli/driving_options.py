@@ -12,6 +12,7 @@ from noetl.cli.durability import durability_option
 from noetl.cli.environment import env_option
 from noetl.cli.inputs import script_of
 from noetl.cli.stores import path_option
+from noetl.cli.tracing import tracing_here
 from noetl.cli.watching import progress_for, trouble_for
 from noetl.host.environment import Environment
 from noetl_cli import lazy_click as click
@@ -51,6 +52,7 @@ class DrivingOptions(NamedTuple):
             self.folders, slots=self.slots, limits=self.limits, log=shown.log, environment=self.environment,
             script=None if self.script is None else script_of(self.script), tick=shown.tick,
             every_event=self.every_event, say=trouble_for(shown, quiet=self.quiet), waits=True,
+            tracing=tracing_here(),
         )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from noetl.cli.ending import EXIT_CODES, tell_ending
 from noetl.cli.inputs import PlanSource, label_option, payload_of, plan_bytes, slips_of, strict_option, with_sets
 from noetl.cli.stores import command_with, json_option, opened_runtime, store_option
 from noetl.cli.text import Problem, escaped, warn
+from noetl.cli.tracing import received_here
 from noetl.engine.inputs import texts_of, undeclared
 from noetl.engine.program import Program
 from noetl.engine.signals import unheard
@@ -79,7 +80,9 @@ def run(
     store anything.
     """
     base = _base_payload(source, payload, sets, options.script)
-    request = Request(base, scripted=options.is_scripted, folder=_folder(source), labels=labels or None)
+    request = Request(
+        base, scripted=options.is_scripted, folder=_folder(source), labels=labels or None, started_by=received_here()
+    )
     shown = options.progress()
     settings = options.settings(shown)
     scripted = settings.script

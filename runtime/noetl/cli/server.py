@@ -20,6 +20,7 @@ from noetl.cli.remote import ask_server, connected
 from noetl.cli.settings_file import settings_option
 from noetl.cli.stores import opened_runtime, path_option, store_option
 from noetl.cli.text import Problem
+from noetl.cli.tracing import telling_here
 from noetl.host.environment import Environment
 from noetl.host.log_lines import log_line
 from noetl.host.process_secrets import learn_file
@@ -93,7 +94,7 @@ def server(
     _check_listening(place, bool(tokens()))
     settings = Settings(
         folders, slots=slots, limits=limits, log=log, fence=fence, requirements=requirements, environment=environment,
-        every_event=every_event,
+        every_event=every_event, tracing=telling_here(),
     )  # fmt: skip
     with opened_runtime(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         files = place.tls_cert, place.tls_key

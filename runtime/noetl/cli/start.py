@@ -13,6 +13,7 @@ from noetl.cli.inputs import IsText, label_option, payload_of, plan_bytes, stric
 from noetl.cli.remote import UnknownToServer, ask_server, connected, plan_from, register_at
 from noetl.cli.stores import command_with, json_option, path_option
 from noetl.cli.text import Problem, escaped, json_text, warn
+from noetl.cli.tracing import received_here
 from noetl_cli import STANDARD_INPUT
 from noetl_ir.expr import Json
 
@@ -58,6 +59,8 @@ def start(
             body["strict_inputs"] = True
         if labels:
             body["labels"] = dict(labels)
+        if (received := received_here()) is not None:
+            body.update(received)
         # Each call has a key, so that an answer that is lost on the way can be asked for again without a second
         # start.
         response = ask_server(server, "POST", "/executions", body, key=key or str(uuid4()))

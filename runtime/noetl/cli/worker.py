@@ -15,6 +15,7 @@ from noetl.cli.daemons import fence_option, log, log_options, requirements_optio
 from noetl.cli.settings_file import settings_option
 from noetl.cli.stores import SERVER_VARIABLE, narrow_rights, server_url
 from noetl.cli.text import Problem, escaped
+from noetl.cli.tracing import tracing_here
 from noetl.host.log_lines import log_line
 from noetl.ports import Fence, StoreFailure
 
@@ -79,7 +80,7 @@ def worker(
             f" sent the token in {TOKEN}"
         )
     place = WorkerOptions(bus_url, tuple(map(server_url, servers)), pool, name or new_name(), secrets_path)
-    settings = Settings(slots=slots, log=log, fence=fence, requirements=requirements)
+    settings = Settings(slots=slots, log=log, fence=fence, requirements=requirements, tracing=tracing_here())
     try:
         with ExitStack() as serving:
             measures = _measures(serving, metrics, pool, slots)

@@ -134,11 +134,18 @@ def _pipeline(
         outcome,
         region.lost >= program.plan.limits.max_lost,
         run.ordinal,
-        execution.trace_id,
+        _trace_of(execution),
         program.digest,
         execution.folder,
         origins=region.origins,
     )
+
+
+def _trace_of(execution: Execution) -> str:
+    """The trace of an order: the outermost execution's id, and behind a space the context that the start came with."""
+    if not execution.started_by or not isinstance(header := execution.started_by.get("traceparent"), str):
+        return execution.trace_id
+    return f"{execution.trace_id} {header}"
 
 
 def _call(program: Program, execution: Execution, key: str) -> StartChild | SendSignal | AwaitLetter:

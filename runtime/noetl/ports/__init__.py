@@ -455,6 +455,8 @@ class ToolCall(NamedTuple):
     - `folder`: the folder of the playbook's file relative to the root, empty where it is not known.
     - `holds_secret`: whether a keychain value is in the fields; `origin`: the only origin that its secrets may go to,
       empty for the first request that takes any along.
+    - `run_key`, `task_number`: the token key of its run and the number of its task, as events have them; `trace_id`:
+      that of its order.
     - `mac`: the code of its output (`noetl_ir.orders.output_code`), empty beside a server.
     - `needs`: the needs of its pipeline. Reading `scope` may raise Absent, so tools read it by way of `Env.met`.
     """
@@ -480,6 +482,9 @@ class ToolCall(NamedTuple):
     needs: Needs = HERE
     claim: int = 0
     mac: str = ""
+    run_key: str = ""
+    task_number: int = -1
+    trace_id: str = ""
 
 
 _T = TypeVar("_T")
@@ -499,6 +504,10 @@ class Env(Protocol):
 
     async def met(self, compute: Callable[[], _T]) -> _T:
         """The result of a computation that reads the call's `scope`, once the values are here that it reads there."""
+        ...
+
+    def traceparent(self) -> str:
+        """The header `traceparent` (W3C Trace Context) of what the call sends; empty where nothing is traced."""
         ...
 
     def root(self) -> str: ...  # the folder that relative paths of tools stay inside

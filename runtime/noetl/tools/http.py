@@ -77,6 +77,8 @@ async def _request(call: ToolCall, env: Env) -> HttpRequest:
     # Attempts of one task run share the id: after a crash the server can tell the repeat of a request from a new one.
     if method not in _SAFE and "idempotency-key" not in names:
         headers["Idempotency-Key"] = call.action_id
+    if "traceparent" not in names and (traceparent := env.traceparent()):
+        headers["traceparent"] = traceparent
     # A header that the author writes wins, and the credential is not even looked up.
     basic = await _authorize(fields.get("auth"), headers, env) if "authorization" not in names else None
     task = (call.execution_id, call.step, call.task)

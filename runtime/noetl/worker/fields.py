@@ -115,6 +115,7 @@ class Renderer:
             order.ordinal, index_of(order.run), position.visits[position.task], order.folder,
             self._program.iterators(task.step, len(step.loops)) if step.loops else (), holds_secret,
             str(self._restore(position.origin)), self._needs, order.claim, output_code(order.mac),
+            order.run, position.task, order.trace_id,
         )  # fmt: skip
         return RenderedCall(call, kind.parks)
 

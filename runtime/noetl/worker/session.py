@@ -214,7 +214,8 @@ class Session:
             "duration": (max(now - self._started, 0) if took is None else took) / 1_000_000,
             "started": self._started,
             "ended": now,
-            "trace_id": self.order.trace_id,
+            # Behind a space stands the context that the start came with.
+            "trace_id": self.order.trace_id.partition(" ")[0],
         }
         scope = rule_scope(self.program, self, self._context.results.follow, now, envelope) if row.rules else NO_NAMES
         directive = judge(self.program, row, envelope, attempt=number, scope=scope, chance=self._context.chance)

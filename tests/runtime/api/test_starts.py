@@ -44,8 +44,8 @@ def test_a_key_that_a_body_cannot_have_is_told_beside_what_was_meant(server: Ser
     assert "`payloads`: there is no such key; did you mean `payload`?" in response.json()["detail"]
     other = server.client.post("/executions", json={"path": "t/t", "workload": {}}).json()["detail"]
     assert (
-        "`workload`: there is no such key (the keys are playbook_id, path, version, payload, strict_inputs, labels)"
-        in other
+        "`workload`: there is no such key (the keys are playbook_id, path, version, payload, strict_inputs, labels,"
+        " traceparent)" in other
     )
 
 

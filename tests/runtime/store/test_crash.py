@@ -11,6 +11,7 @@ import pytest
 from noetl.ports import ExecutionRow
 from noetl.ports.audit import WantedAudit
 from noetl.ports.mailbox import OpenWait
+from noetl.ports.outbox import WantedOutbox
 from noetl.store.files import FAULT_POINTS as BLOB_POINTS
 from noetl.store.files import FileBlobs
 from noetl.store.sqlite import FAULT_POINTS, SqliteStore
@@ -21,6 +22,7 @@ WRITER = """
 import os, signal, sys
 from noetl.ports import ExecutionRow
 from noetl.ports.audit import AuditRow
+from noetl.ports.outbox import OutboxRow
 from noetl.ports.mailbox import Letter
 from noetl.ports.places import PlaceRow
 from noetl.ports.schedules import ScheduleRow
@@ -44,6 +46,7 @@ store.purges.purge(["over"])
 store.scheduling.put_schedule(ScheduleRow("nightly", {}, 1))
 store.triggering.put_trigger(TriggerRow("hook", "webhook", {}, {}))
 store.audit.add_deed(AuditRow(0, 1, "ann", "cli", "", "stop", "", once="a"))
+store.outbox.put_outbox([OutboxRow(0, "t", "s", None, 1, 1)])
 with store.own("e1"):
     position = 1
     while position < 3_000:
@@ -106,6 +109,8 @@ def test_a_process_killed_at_a_named_point(tmp_path: Path, point: str, turn: int
             assert [place.key for place in store.places()] == ["k"] * is_done
         elif point.startswith("mail"):
             assert store.mailbox.await_letter(OpenWait("k", "e1", "c", ("go",))) is is_done
+        elif point.startswith("outbox"):
+            assert len(store.outbox.outbox_rows(WantedOutbox())) == int(is_done)
         elif point.startswith("audit"):
             assert len(store.audit.deeds(WantedAudit())) == int(is_done)
         elif point.startswith("schedule"):

@@ -39,6 +39,7 @@ from noetl.ports.purges import Purges
 from noetl.store import is_sealed, missing, seal_of
 from noetl.store.memory.audit import MemoryAudit
 from noetl.store.memory.mailbox import MemoryMailbox
+from noetl.store.memory.outbox import MemoryOutbox
 from noetl.store.memory.schedules import MemorySchedules
 from noetl.store.memory.triggers import MemoryTriggers
 from noetl_ir.expr import Json
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post", "mail", "purge", "schedule", "trigger", "audit")
+    for operation in ("create", "append", "put_plan", "post", "mail", "purge", "schedule", "trigger", "audit", "outbox")
     for point in ("before_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet, about to take effect, done but not yet acknowledged."""
@@ -103,6 +104,7 @@ class MemoryStore:
         self.mailbox = MemoryMailbox(
             self._leave_signal, self._is_open, self._sent, now, self._mailing, self._looking, self._record_deed
         )
+        self.outbox = MemoryOutbox(self._telling, self._looking)
         self.audit = MemoryAudit(self._recording, self._looking)
         self.triggering = MemoryTriggers(self._triggering, self._looking, self.audit.record_deed)
         self.scheduling = MemorySchedules(self._scheduling, self._looking, self.audit.record_deed)
@@ -142,6 +144,8 @@ class MemoryStore:
                     self.triggering.take_end(None, row)
                 if key is not None:
                     self._starts[key.key] = mine
+                if row.ended is not None and records:
+                    self.outbox.execution_ended(row)
                 if row.parent_execution_id is None:
                     self.audit.record_deed("rerun" if row.rerun_of else "start", row.execution_id)
             elif (known.playbook, known.plan_digest, known.parent_execution_id) != (
@@ -200,6 +204,8 @@ class MemoryStore:
                 after = self._rows[append.execution_id] = row._replace(
                     status=append.status, ended=append.ended, error=error
                 )
+                if row.ended is None and append.ended is not None:
+                    self.outbox.execution_ended(after)
                 if append.attributes is not None:
                     self._attributes[append.execution_id] = append.attributes
                 self.triggering.take_end(row, after)
@@ -479,6 +485,15 @@ class MemoryStore:
             self._reach("audit.before_commit")
             yield
             self._reach("audit.after_commit")
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """A change of the outbox."""
+        with self._lock:
+            self._reach("outbox.before_write")
+            self._reach("outbox.before_commit")
+            yield
+            self._reach("outbox.after_commit")
 
     def _record_deed(self, deed: str, subject: str) -> None:
         self.audit.record_deed(deed, subject)

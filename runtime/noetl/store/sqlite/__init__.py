@@ -39,10 +39,8 @@ from noetl.ports import (
     Unread,
     Wanted,
 )
-from noetl.ports.actors import actor_now
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import StartKey
-from noetl.ports.mailbox import Mailbox
 from noetl.ports.maintenance import StoreSchema
 from noetl.ports.places import PlaceRow
 from noetl.store import (
@@ -56,25 +54,34 @@ from noetl.store import (
     seal_of,
 )
 from noetl.store.sqlite.catalogue import SqliteCatalogue
+from noetl.store.sqlite.deeds import record_deed
 from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.looking import look
 from noetl.store.sqlite.opening import connect
 from noetl.store.sqlite.owners import Owners, Ownership
+from noetl.store.sqlite.parts import SqliteParts
 from noetl.store.sqlite.places import SqlitePlaces
 from noetl_ir.expr import Json
 
 if TYPE_CHECKING:
-    from noetl.ports.audit import Audit
-    from noetl.ports.maintenance import Maintenance
-    from noetl.ports.purges import Purges
     from noetl.ports.queries import ExecutionAttribute
-    from noetl.ports.schedules import Schedules
-    from noetl.ports.triggers import Triggers
     from noetl.store.sqlite.finding import SqliteFinding
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post", "places", "mail", "purge", "schedule", "trigger", "audit")
+    for operation in (
+        "create",
+        "append",
+        "put_plan",
+        "post",
+        "places",
+        "mail",
+        "purge",
+        "schedule",
+        "trigger",
+        "audit",
+        "outbox",
+    )
     for point in ("before_write", "after_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet; the main rows written, in an open transaction; all rows written;
@@ -136,7 +143,7 @@ def schema_of(url: str) -> StoreSchema:
     return look(url.partition("://")[2][1:])
 
 
-class SqliteStore:
+class SqliteStore(SqliteParts):
     """A `Store` in the file at `path`. `dropped` says what the last process left unfinished, if anything."""
 
     def __init__(self, path: str, *, hook: Hook | None = None) -> None:
@@ -166,50 +173,6 @@ class SqliteStore:
 
         return SqliteFinding(self)
 
-    @cached_property
-    def mailbox(self) -> Mailbox:
-        from noetl.store.sqlite.mailbox import SqliteMailbox  # few runs use it
-
-        return SqliteMailbox(self)
-
-    @cached_property
-    def purges(self) -> "Purges":
-        from noetl.store.sqlite.purges import SqlitePurges  # no run uses it
-
-        return SqlitePurges(self)
-
-    @cached_property
-    def scheduling(self) -> "Schedules":
-        from noetl.store.sqlite.schedules import SqliteSchedules  # no run uses it
-
-        return SqliteSchedules(self)
-
-    @cached_property
-    def audit(self) -> "Audit":
-        from noetl.store.sqlite.audit import SqliteAudit  # most runs use it not at all
-
-        return SqliteAudit(self)
-
-    def record_deed(self, cursor: sqlite3.Cursor, deed: str, subject: str) -> None:
-        """Record a change within its transaction, where somebody acts."""
-        if actor_now() is not None:
-            from noetl.clients.deed_rows import record_deed
-            from noetl.store.sqlite.transaction import SqliteTransaction
-
-            record_deed(SqliteTransaction(cursor), deed, subject)
-
-    @cached_property
-    def triggering(self) -> "Triggers":
-        from noetl.store.sqlite.triggers import SqliteTriggers  # no run uses it
-
-        return SqliteTriggers(self)
-
-    @cached_property
-    def maintenance(self) -> "Maintenance":
-        from noetl.store.sqlite.maintenance import SqliteMaintenance  # no run uses it
-
-        return SqliteMaintenance(self)
-
     def create(
         self,
         row: ExecutionRow,
@@ -238,7 +201,7 @@ class SqliteStore:
                 if attributes:
                     self._keep_attributes(cursor, head.number, attributes)
                 if row.parent_execution_id is None:
-                    self.record_deed(cursor, "rerun" if row.rerun_of else "start", row.execution_id)
+                    record_deed(cursor, "rerun" if row.rerun_of else "start", row.execution_id)
             else:
                 known = ExecutionRow(*there)
                 if (known.playbook, known.plan_digest, known.parent_execution_id) != (row[1], row[2], row[4]):
@@ -400,7 +363,7 @@ class SqliteStore:
 
         def work(cursor: sqlite3.Cursor) -> int:
             row = self.leave(cursor, execution_id, verb, text, once)
-            self.record_deed(cursor, verb, execution_id)
+            record_deed(cursor, verb, execution_id)
             self.reach("post.after_write")
             return row
 

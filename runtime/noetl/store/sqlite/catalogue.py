@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from noetl.ports import Conflict
 from noetl.ports.catalogue import PlanRow, Versions
+from noetl.store.sqlite.deeds import record_deed
 
 _T = TypeVar("_T")
 _NEWEST = "SELECT digest, version FROM catalogue WHERE path = ? ORDER BY version DESC LIMIT 1"
@@ -27,10 +28,6 @@ class CatalogueAccess(Protocol):
 
     def rows(self, query: str, values: Sequence[str | int | None]) -> list[tuple[Any, ...]]:
         """The rows of a query."""
-        ...
-
-    def record_deed(self, cursor: sqlite3.Cursor, deed: str, subject: str) -> None:
-        """Record a change within its transaction, where somebody acts."""
         ...
 
     def write(self, operation: str, work: Callable[[sqlite3.Cursor], _T]) -> _T:
@@ -68,7 +65,7 @@ class SqliteCatalogue:
                 return int(found[1])
             version = found[1] + 1 if found is not None else 1
             cursor.execute("INSERT INTO catalogue VALUES (?, ?, ?)", (path, version, digest))
-            self._access.record_deed(cursor, "register", f"{path}@{version}")
+            record_deed(cursor, "register", f"{path}@{version}")
             return int(version)
 
         return self._access.write("put_plan", work)

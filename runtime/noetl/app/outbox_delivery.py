@@ -1,0 +1,97 @@
+"""The thread of a server that tells what lies in the outbox of its store, until it was told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from noetl.host.log_lines import log_line
+from noetl.ports import Clock, StoreFailure
+from noetl.ports.outbox import Outbox, OutboxRow
+
+EVERY = 1.0
+"""Seconds between two looks."""
+
+LEASE = 120_000_000
+"""Microseconds in which whoever has taken a row tells it, before another one may."""
+
+AT_ONCE = 20
+"""The rows that are taken in one look."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 2_000_000, 600_000_000
+"""Microseconds before what failed is tried again: the first time, doubled each time, at most."""
+
+TRIES = 20
+"""How often a row is tried: for two and a half hours, with these pauses. After that it is dead."""
+
+
+class NotTold(Exception):
+    """A row could not be told now; the text says why, without secrets. With `for_good` it is not tried again."""
+
+    def __init__(self, text: str, *, for_good: bool = False) -> None:
+        super().__init__(text)
+        self.for_good = for_good
+
+
+Teller = Callable[[OutboxRow], None]
+"""Tells a row, or puts what follows from it; raises NotTold, StoreFailure."""
+
+
+class OutboxDelivery(threading.Thread):
+    """Tells the rows of topics, each by its teller: a topic that ends in `:` stands for all that begin so. `say` hears
+    of rows that are dead.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        tellers: Mapping[str, Teller],
+        clock: Clock,
+        say: Callable[[str], None],
+        every: float = EVERY,
+    ) -> None:
+        super().__init__(name="noetl-outbox", daemon=True)
+        self._outbox = outbox
+        self._tellers = tellers
+        self._clock = clock
+        self._say = say
+        self._every = every
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Until it is ended. A store that fails is asked again; the service says what is wrong with it."""
+        while not self._ended.wait(self._every):
+            try:
+                while self.look() and not self._ended.is_set():
+                    pass
+            except StoreFailure:
+                continue
+            except Exception as error:
+                text = f"internal error in the outbox: {type(error).__name__}: {error} (please report)"
+                self._say(log_line("error", text))
+
+    def end_soon(self) -> None:
+        """Tell nothing more."""
+        self._ended.set()
+
+    def look(self) -> bool:
+        """Tell what is due; whether there was anything. Raises StoreFailure."""
+        now = self._clock.now()
+        rows = self._outbox.take_outbox([*self._tellers], now, now + LEASE, AT_ONCE)
+        for row in rows:
+            self._tell(row)
+        return bool(rows)
+
+    def _tell(self, row: OutboxRow) -> None:
+        topic, colon, _ = row.topic.partition(":")
+        try:
+            self._tellers[topic + colon](row)
+        except NotTold as problem:
+            is_dead = problem.for_good or row.tries + 1 >= TRIES
+            pause = min(FIRST_PAUSE << min(row.tries, 20), LONGEST_PAUSE)
+            self._outbox.put_off_outbox(row.number, self._clock.now() + pause, str(problem), dead=is_dead)
+            if is_dead:
+                about = f"{row.topic} is not told of {row.subject}: {problem}; `noetl dead-letters` lists it"
+                self._say(log_line("error", about))
+        else:
+            self._outbox.settle_outbox(row.number)
