@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -102,12 +103,18 @@ class MemoryStore:
         self._places: dict[tuple[str, str], PlaceRow] = {}
         self._gone: list[str] = []
         self.mailbox = MemoryMailbox(
-            self._leave_signal, self._is_open, self._sent, now, self._mailing, self._looking, self._record_deed
+            self._leave_signal,
+            self._is_open,
+            self._sent,
+            now,
+            partial(self._changing, "mail"),
+            self._looking,
+            self._record_deed,
         )
-        self.outbox = MemoryOutbox(self._telling, self._looking)
-        self.audit = MemoryAudit(self._recording, self._looking)
-        self.triggering = MemoryTriggers(self._triggering, self._looking, self.audit.record_deed)
-        self.scheduling = MemorySchedules(self._scheduling, self._looking, self.audit.record_deed)
+        self.outbox = MemoryOutbox(partial(self._changing, "outbox"), self._looking)
+        self.audit = MemoryAudit(partial(self._changing, "audit"), self._looking)
+        self.triggering = MemoryTriggers(partial(self._changing, "trigger"), self._looking, self.audit.record_deed)
+        self.scheduling = MemorySchedules(partial(self._changing, "schedule"), self._looking, self.audit.record_deed)
         self._hook = hook
         self._now = now
         self._closed = False
@@ -450,53 +457,17 @@ class MemoryStore:
         with self._lock:
             self._gone = [name for name in self._gone if name != execution_id]
 
-    @contextmanager
-    def _mailing(self) -> Iterator[None]:
-        """A change of the mailbox."""
-        with self._lock:
-            self._reach("mail.before_write")
-            self._reach("mail.before_commit")
-            yield
-            self._reach("mail.after_commit")
-
-    @contextmanager
-    def _scheduling(self) -> Iterator[None]:
-        """A change of the schedules."""
-        with self._lock:
-            self._reach("schedule.before_write")
-            self._reach("schedule.before_commit")
-            yield
-            self._reach("schedule.after_commit")
-
-    @contextmanager
-    def _triggering(self) -> Iterator[None]:
-        """A change of the triggers."""
-        with self._lock:
-            self._reach("trigger.before_write")
-            self._reach("trigger.before_commit")
-            yield
-            self._reach("trigger.after_commit")
-
-    @contextmanager
-    def _recording(self) -> Iterator[None]:
-        """A change of the audit."""
-        with self._lock:
-            self._reach("audit.before_write")
-            self._reach("audit.before_commit")
-            yield
-            self._reach("audit.after_commit")
-
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """A change of the outbox."""
-        with self._lock:
-            self._reach("outbox.before_write")
-            self._reach("outbox.before_commit")
-            yield
-            self._reach("outbox.after_commit")
-
     def _record_deed(self, deed: str, subject: str) -> None:
         self.audit.record_deed(deed, subject)
+
+    @contextmanager
+    def _changing(self, operation: str) -> Iterator[None]:
+        """A change of a part of the store."""
+        with self._lock:
+            self._reach(f"{operation}.before_write")
+            self._reach(f"{operation}.before_commit")
+            yield
+            self._reach(f"{operation}.after_commit")
 
     @contextmanager
     def _looking(self) -> Iterator[None]:
