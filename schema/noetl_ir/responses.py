@@ -2,9 +2,15 @@
 
 from noetl_ir.expr import Json
 from noetl_ir.kinds import MAX_SECONDS
+from noetl_ir.outcome import Outcome, with_kind
 
 STATUS = "http.status"
 """The code of an answer that is no success."""
+
+LETTERS = 240
+"""Letters of a body, and of a query, that an error tells: it is written several times into a log."""
+
+_SECRET = "key|token|secret|sig|pass|pwd|auth|cred|session|jwt"
 
 
 def refused_with(status: Json) -> str:
@@ -18,6 +24,57 @@ def shown_url(url: str) -> str:
 
     text = re.sub(r"^([^/?#]*//)?[^/?#]*@", r"\1", re.split(r"[?#]", url, maxsplit=1)[0])
     return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def whole_error(outcome: Outcome) -> dict[str, Json] | None:
+    """The error of an outcome as rules and the log have it: it says its kind, and the response where there was one.
+
+    Its secrets are hidden already: of a body that is cut they would not be known.
+    """
+    if outcome.error is None:
+        return None
+    error, response = with_kind(outcome.error, outcome.extras), outcome.extras.get("http")
+    if not isinstance(response, dict) or response.get("status") is None or "response" in error:
+        return error
+    return {**error, "response": shown_response(response["status"], outcome.result)}
+
+
+def shown_response(status: Json, result: Json) -> dict[str, Json]:
+    """The response behind an error in few words: `status`, the `url` with its query, the `body` cut where it is long.
+
+    `result` is that of the outcome.
+    """
+    whole = result if isinstance(result, dict) else {}
+    found: dict[str, Json] = {"status": status}
+    if isinstance(url := whole.get("url"), str):
+        found["url"] = _with_query(url)
+    if (body := whole.get("data", whole.get("body"))) is not None:
+        found["body"] = _brief(body)
+    return found
+
+
+def _with_query(url: str) -> str:
+    """An address with its query, in which stars stand for the values whose names say that they are secrets."""
+    import re
+
+    query = url.partition("#")[0].partition("?")[2]
+    shown = re.sub(rf"(?i)((?:^|&)[^=&]*(?:{_SECRET})[^=&]*=)[^&]*", r"\1***", query)
+    return f"{shown_url(url)}{f'?{shown[:LETTERS]}' if shown else ''}"
+
+
+def _brief(body: Json) -> str:
+    """The beginning of a body, in one line."""
+    import json
+
+    # A text is cut before it is put in one line, and of a long list no more is written than is shown.
+    pieces = [body[: 4 * LETTERS]] if isinstance(body, str) else json.JSONEncoder(ensure_ascii=False).iterencode(body)
+    text = ""
+    for piece in pieces:
+        text += piece
+        if len(text) > 4 * LETTERS:
+            break
+    text = " ".join(text.split())
+    return text if len(text) <= LETTERS else f"{text[:LETTERS]}…"
 
 
 def retry_after_of(headers: Json, now: float) -> float | None:

@@ -8,6 +8,7 @@ from harness.browsing import Listener
 from harness.running import HEAD
 from harness.serving import until
 from noetl.cli.failures import failure_text
+from tool_doubles import JsonHandler, http_server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -103,3 +104,33 @@ def test_a_template_that_failed_is_marked_where_it_stands(server: Listener, page
     assert failure.locator(".line.here u.error").inner_text() == "workload.missing"
     line = next(number for number, each in enumerate(text.splitlines(), 1) if "missing" in each)
     assert failure.locator(".line.here").get_attribute("data-line") == str(line)
+
+
+class Orders(JsonHandler):
+    """Has no orders of the south."""
+
+    def do_GET(self) -> None:
+        self.respond({"error": "database is down"}, 500 if "south" in self.path else 200)
+
+
+REGIONS = """
+workflow:
+  - step: fetch
+    loop: {in: [north, south], iterator: region}
+    tool: {name: fetch_task, kind: http, url: URL, params: {region: "{{ iter.region }}"}}
+"""
+
+
+def test_a_request_that_failed_is_told_with_its_query_and_what_came(server: Listener, page: "Page") -> None:
+    with http_server(Orders) as url:
+        server.register(HEAD + REGIONS.replace("URL", f"{url}/orders"))
+        name = server.start("t/t")
+        until(lambda: bool(server.api.get(f"/executions/{name}").json()["status"] == "failed"))
+    page.goto(f"{server.url}/#/executions/{name}")
+    failure = page.locator(".failure .problem")
+    failure.get_by_role("button", name="fetch[1] / fetch_task").wait_for()
+    assert failure.locator("dd").all_inner_texts() == [
+        "500", f"{url}/orders?region=south", '{"error": "database is down"}',
+    ]  # fmt: skip
+    page.goto(f"{server.url}/#/executions/{name}?step=fetch")
+    page.locator(".items .problem dd", has_text="database is down").wait_for()

@@ -25,6 +25,7 @@ ERROR = ValueShape(
         "kind": ValueShape("the sort of error: `timeout`, `connection`, `rate_limit`, …, else its code"),
         "message": ValueShape("what happened, in words"),
         "retryable": ValueShape("whether another attempt may succeed"),
+        "response": ValueShape("of a request that failed: what was answered, in few words"),
     },
 )
 _META = ValueShape(

@@ -22,6 +22,20 @@ def failure_text(error: Json, depth: int = _DEPTH) -> str:
     return escaped(told + line) + (_cause_text(error, depth - 1) if depth > 1 else "")
 
 
+def response_lines(error: Json) -> Iterator[str]:
+    """The response that an error, or what led to it, was about: its status, address and the beginning of its body."""
+    for _ in range(_DEPTH):
+        if not isinstance(error, dict):
+            return
+        response = error.get("response")
+        if isinstance(response, dict):
+            words = " ".join(str(response[key]) for key in ("status", "url") if response.get(key) is not None)
+            yield escaped(f"response: {words}: {response['body']}" if response.get("body") else f"response: {words}")
+            return
+        cause = error.get("cause")
+        error = cause.get("error") if isinstance(cause, dict) and "status" in cause else cause
+
+
 def _cause_text(error: dict[str, Json], depth: int) -> str:
     """The words of an error about its cause, which is another error or the outcome that a rule was asked about."""
     code, cause = str(error.get("code")), error.get("cause")
@@ -32,7 +46,13 @@ def _cause_text(error: dict[str, Json], depth: int) -> str:
     inner = cause.get("error") if "status" in cause else cause
     if code == "retry.exhausted":
         return f"; the last: {failure_text(inner, depth) if inner else 'an outcome that was ok'}"
-    return f"; cause: {failure_text(inner, depth)}" if inner else ""
+    if not inner:
+        return ""
+    # A rule may pass on the message of what it was asked about: nobody reads it twice.
+    if isinstance(inner, dict) and (message := inner.get("message")) and str(message) in str(error.get("message")):
+        inner = {key: value for key, value in inner.items() if key != "message"}
+        return f"; cause: {failure_text(inner, depth)}" if inner.get("code") else _cause_text(inner, depth)
+    return f"; cause: {failure_text(inner, depth)}"
 
 
 def is_made(name: Json) -> bool:
@@ -44,9 +64,27 @@ def place_text(error: Json) -> str:
     """Where a located error came from: `step / task at file:line: `; empty where it does not say."""
     if not isinstance(error, dict):
         return ""
-    names = " / ".join(str(error[key]) for key in ("step", "task") if error.get(key) and not is_made(error[key]))
+    step = f"{error['step']}{item_text(error)}" if error.get("step") and not is_made(error["step"]) else ""
+    task = str(error["task"]) if error.get("task") and not is_made(error["task"]) else ""
+    names = " / ".join(name for name in (step, task) if name)
     words = " ".join(word for word in (names, at_text(error)) if word)
     return escaped(f"{words}: ") if words else ""
+
+
+def item_text(error: dict[str, Json]) -> str:
+    """The index of the iteration that an error of a loop is of, as `[1]`, of nested loops several; "" where it is of
+    none.
+    """
+    own = {key: value for key, value in error.items() if key not in _OF_LOOPS}
+    errors = error.get("errors")
+    for entry in errors if isinstance(errors, list) else ():
+        if isinstance(entry, dict) and all(entry.get(key) == value for key, value in own.items()):
+            return f"[{entry.get('index')}]{item_text(entry)}"
+    return ""
+
+
+_OF_LOOPS = ("errors", "index", "at")
+"""Keys of an error that its loop or who shows it adds."""
 
 
 def at_text(error: Json) -> str:

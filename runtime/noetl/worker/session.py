@@ -22,7 +22,7 @@ from noetl_ir.events import Event, action_id_of, event_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import INLINE, seconds_of
 from noetl_ir.orders import RunPipeline
-from noetl_ir.outcome import Outcome, error, with_kind
+from noetl_ir.outcome import Outcome, error
 from noetl_ir.plan import REFERENCE_FIRST, Task
 from noetl_ir.records import NamedTuple
 
@@ -353,5 +353,7 @@ def _judged_fault(fault: Fault) -> JudgedOutcome:
 def _envelope(outcome: Outcome) -> dict[str, Json]:
     """An outcome as rules and the log have it: its error says its kind, whoever made it."""
     if outcome.error is not None:
-        outcome = outcome._replace(error=with_kind(outcome.error, outcome.extras))
+        from noetl_ir.responses import whole_error  # most runs have no error
+
+        outcome = outcome._replace(error=whole_error(outcome))
     return outcome.as_json()

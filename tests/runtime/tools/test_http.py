@@ -15,8 +15,8 @@ from noetl.tools import http
 from noetl_ir.codec import pack
 from noetl_ir.expr import Json
 from noetl_ir.kinds.http import KIND
-from noetl_ir.outcome import Outcome, with_kind
-from noetl_ir.responses import shown_url
+from noetl_ir.outcome import Outcome
+from noetl_ir.responses import shown_url, whole_error
 from tool_doubles import FakeEnv, call_of, cancelled, failed, http_server, waited
 
 FORM = "application/x-www-form-urlencoded"
@@ -305,7 +305,7 @@ def test_a_script_that_says_the_status_gives_the_outcome_that_the_tool_gives(
     # How a body was read is no part of what the kind declares.
     extra = {key: value for key, value in real.extras["http"].items() if key in KIND.extras["http"]}
     expected = {**real.as_json(), "http": {**extra, "headers": {}}}
-    error = with_kind(real.error, real.extras) if real.error is not None else None
+    error = whole_error(real)
     assert outcome["status"] == expected["status"] and outcome["http"] == expected["http"]
     assert outcome.get("error") == error
     assert done["result"] == {**real.result, "headers": {}, "elapsed": 0.0}
