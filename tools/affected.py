@@ -55,7 +55,7 @@ PAGE = "runtime/noetl/page/"
 VIEWS = {
     "execution": ("execution.js", "log.js", "frames.js", "picture.js", "actions.js", "failures.js"),
     "catalogue": ("playbooks.js", "workers.js", "signals.js", "forms.js", "app.js", "app.css", "index.html"),
-    "list": ("executions.js", "times.js", "dom.js", "server.js"),
+    "list": ("executions.js", "counts.js", "times.js", "dom.js", "server.js"),
     "versions": ("findings.js", "differences.js", "source.js"),
     "timeline": ("timeline.js",),
     "output": ("output.js",),

@@ -14,6 +14,7 @@ import httpx
 
 from harness.browsing import Listener, listening, page_of
 from harness.running import HEAD
+from harness.serving import until
 from noetl.api.bearer_tokens import ROLES, BearerToken, digest_of
 
 if TYPE_CHECKING:
@@ -308,3 +309,36 @@ def test_it_works_behind_a_prefix(browser: "Browser", tmp_path: Path) -> None:
         page.get_by_role("link", name="Workers").click()
         page.get_by_text("this server", exact=True).wait_for()
         assert page.url.startswith(url)
+
+
+def test_a_query_finds_counts_and_what_it_shows_is_rerun(server: Listener, page: "Page") -> None:
+    labelled = HEAD.replace("path: t/t", "path: t/t, labels: {team: data}")
+    fails = "workflow: [{step: start, tool: {name: f, kind: fail, code: stock.empty, message: none left}}]\n"
+    server.register(labelled + fails)
+    for _ in range(2):
+        server.start("t/t")
+    server.register(HEAD.replace("t/t", "t/waits") + WAITS)
+    server.start("t/waits")
+    page.goto(f"{server.url}#/executions")
+    search = page.get_by_role("searchbox")
+    search.fill("error:stock.* label.team:data")
+    page.get_by_role("link", name="t/waits").wait_for(state="detached")
+    assert len(rows(page)) == 2 and "query=error" in page.url
+    search.fill("stats:failed")
+    page.get_by_role("alert").get_by_text("did you mean `status`?").wait_for()
+    search.fill("")
+    page.get_by_role("link", name="t/waits").wait_for()
+    assert page.get_by_role("alert").count() == 0
+    page.get_by_role("combobox", name="Count by").select_option("error")
+    page.get_by_role("group", name="Counts").get_by_role("button", name="(none) 1").wait_for()
+    page.get_by_role("group", name="Counts").get_by_role("button", name="stock.empty 2").click()
+    page.get_by_role("link", name="t/waits").wait_for(state="detached")
+    assert search.input_value() == "error:stock.empty"
+    page.get_by_role("button", name="team=data").first.click()
+    until(lambda: search.input_value() == "error:stock.empty label.team:data")
+    page.get_by_role("checkbox", name="Select all that are loaded").check()
+    page.get_by_role("button", name="Rerun…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Rerun").click()
+    page.get_by_role("dialog").wait_for(state="detached")
+    search.fill("is:rerun")
+    until(lambda: len(rows(page)) == 2)

@@ -74,6 +74,25 @@ export function signal(ids, names, after = () => {}) {
   });
 }
 
+/** Ask whether to do something, for which nothing else is to be said. @param {string} verb @param {string} title @param {string} text @param {string[]} ids @param {() => void} after */
+function confirmed(verb, title, text, ids, after) {
+  const progress = h('div', { class: 'hint', role: 'status' });
+  ask(`${title} ${ids.length === 1 ? `execution ${ids[0]}` : many(ids.length, 'execution')}?`, [h('p', null, text), progress], title, async () => {
+    await each(ids, verb, {}, progress);
+    after();
+  });
+  tryOut(ids, verb, {}, progress);
+}
+
+/** Ask whether to pause. @param {string[]} ids @param {() => void} [after] */
+export const pause = (ids, after = () => {}) => confirmed('pause', 'Pause', 'Nothing new starts in them; what runs comes to its end.', ids, after);
+
+/** Ask whether to resume. @param {string[]} ids @param {() => void} [after] */
+export const resume = (ids, after = () => {}) => confirmed('resume', 'Resume', 'Those that are paused go on.', ids, after);
+
+/** Ask whether to rerun. @param {string[]} ids @param {() => void} [after] */
+export const rerun = (ids, after = () => {}) => confirmed('rerun', 'Rerun', 'Each begins again where it failed, as a new execution that keeps the results of what ran before. One that has a rerun already is left.', ids, after);
+
 /** What became of a request to many. @param {string[]} ids @param {string} verb @param {any} body @param {(done: number) => void} [heard] @returns {Promise<Outcome[]>} */
 async function outcomes(ids, verb, body, heard = () => {}) {
   /** @type {Outcome[]} */

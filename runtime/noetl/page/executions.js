@@ -1,6 +1,7 @@
 // The list of executions: filters in the address, live, as many rows as there are, many asked at once.
 
-import { cancel, signal } from './actions.js';
+import { cancel, pause, rerun, resume, signal } from './actions.js';
+import { countsPanel, quoted } from './counts.js';
 import { badge, h, say, show, sign, wordsOf } from './dom.js';
 import { leave } from './lists.js';
 import { get } from './server.js';
@@ -8,13 +9,15 @@ import { ago, many, millis, moment, took } from './times.js';
 
 /**
  * @typedef {{execution_id: string, status: string, owned: boolean, playbook: string, started: string, ended: string | null,
- *   parent: string | null, now?: {what: string, text: string, due: string | null, more: number} | null}} Row
+ *   parent: string | null, labels?: Record<string, string>, search?: Record<string, any>, now?: {what: string, text: string, due: string | null, more: number} | null}} Row
  */
 
 const STATUSES = ['running', 'paused', 'blocked', 'failed', 'cancelled', 'completed'];
 const PAGE = 100;
 const LOOK_EVERY = 2000;
 const BEYOND = 8;
+const LABELS = 3;
+const WORDS = ['status:failed', "playbook:'etl/*'", 'version:3', "error:'http.*'", 'label.team:data', 'search.amount:>100', 'started:<7d', 'ended:>2026-11-01', 'took:>10m', 'is:open', '-is:child'];
 
 /** Rows of a page put in their place among those that are there. @param {Row[]} rows @param {Row[]} page @param {number} at @param {boolean} full @returns {Row[] | null} null where nothing of what was there follows the page */
 export function merged(rows, page, at, full) {
@@ -38,7 +41,7 @@ export function executionsView(query, person) {
   const drawn = new Map();
 
   const chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'Status' });
-  const search = h('input', { type: 'search', placeholder: 'Search playbook or id  ( / )', 'aria-label': 'Search by playbook or id', autocomplete: 'off', spellcheck: false });
+  const search = h('input', { type: 'search', placeholder: 'Search: shop error:http.* started:<7d  ( / )', 'aria-label': 'Search by words of a query', autocomplete: 'off', spellcheck: false });
   const onlyTop = h('input', { type: 'checkbox' });
   const all = h('input', { type: 'checkbox', 'aria-label': 'Select all that are loaded' });
   const body = h('tbody');
@@ -49,9 +52,31 @@ export function executionsView(query, person) {
   const table = h('table', { class: `rows ${person.operates ? 'choosing' : ''}`, 'aria-label': 'Executions' },
     h('thead', null, h('tr', null, person.operates && h('th', { class: 'choose' }, all), h('th', null, 'Status'), h('th', null, 'Playbook'), h('th', { class: 'wide' }, 'Now'),
       h('th', { class: 'wide' }, 'Started'), h('th', { class: 'end' }, 'Took'), h('th', { class: 'wide end' }, 'ID'))), body);
-  const element = h('section', { class: 'list' }, h('h1', null, 'Executions'), h('div', { class: 'filters' }, chips, h('label', { class: 'check' }, onlyTop, 'Without children'), search), table, empty, bar);
+  const counted = countsPanel((group) => filter('by', group), (term) => add(term));
+  const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
+  const examples = h('details', { class: 'words' }, h('summary', null, 'Words'), h('div', { class: 'names' }, WORDS.map((word) => h('button', { type: 'button', class: 'chip', onclick: () => add(word) }, word))));
+  const element = h('section', { class: 'list' }, h('h1', null, 'Executions'), h('div', { class: 'filters' }, chips, h('label', { class: 'check' }, onlyTop, 'Without children'), counted.select, search), examples, counted.element, problem, table, empty, bar);
 
-  const filters = () => ({ status: query.get('status') || '', text: query.get('text') || '', top: query.get('top') === 'true' });
+  const filters = () => ({ status: query.get('status') || '', text: query.get('text') || '', query: query.get('query') || '', top: query.get('top') === 'true' });
+
+  /** Narrow the list by a word. @param {string} term */
+  function add(term) {
+    const now = (query.get('query') || query.get('text') || '').trim();
+    typed(now ? `${/\bor\b/i.test(now) ? `(${now})` : now} ${term}` : term);
+  }
+
+  /** Go to the list of another query. @param {string} text */
+  function typed(text) {
+    query = new URLSearchParams(query);
+    query.delete('text');
+    filter('query', text);
+  }
+
+  /** @param {AbortSignal} stop */
+  function drawCounts(stop) {
+    const names = new Set(rows.flatMap((row) => [...Object.keys(row.labels || {}).map((name) => `label.${name}`), ...Object.keys(row.search || {}).map((name) => `search.${name}`)]));
+    return counted.draw(query.get('by') || '', filters(), names, stop);
+  }
 
   /** Go to the same list with another filter. @param {string} name @param {string} value */
   function filter(name, value) {
@@ -101,7 +126,7 @@ export function executionsView(query, person) {
     wanted.forEach((row, number) => {
       let one = drawn.get(row.execution_id);
       if (!one) {
-        one = rowElement(row, person.operates ? choose : null);
+        one = rowElement(row, person.operates ? choose : null, add);
         drawn.set(row.execution_id, one);
       }
       one.update(row, now, chosen.has(row.execution_id));
@@ -122,6 +147,7 @@ export function executionsView(query, person) {
 
   function drawBar() {
     const open = rows.filter((row) => chosen.has(row.execution_id) && !row.ended).map((row) => row.execution_id);
+    const done = rows.filter((row) => chosen.has(row.execution_id) && row.ended && !row.parent).map((row) => row.execution_id);
     const over = chosen.size - open.length;
     bar.hidden = !chosen.size;
     all.checked = chosen.size > 0 && chosen.size === rows.length;
@@ -134,6 +160,9 @@ export function executionsView(query, person) {
     show(bar, h('strong', null, `${many(chosen.size, 'execution')} selected`), over ? h('span', { class: 'hint' }, `${over} over`) : null,
       more && all.checked ? h('button', { type: 'button', onclick: chooseAll }, 'Select all that match') : null,
       h('span', { class: 'gap' }),
+      h('button', { type: 'button', disabled: !done.length, onclick: () => rerun(done, clear) }, 'Rerun…'),
+      h('button', { type: 'button', disabled: !open.length, onclick: () => pause(open, clear) }, 'Pause…'),
+      h('button', { type: 'button', disabled: !open.length, onclick: () => resume(open, clear) }, 'Resume…'),
       h('button', { type: 'button', disabled: !open.length, onclick: () => signal(open, [], clear) }, 'Signal…'),
       h('button', { type: 'button', class: 'danger', disabled: !open.length, onclick: () => cancel(open, clear) }, 'Cancel…'),
       h('button', { type: 'button', class: 'bare', onclick: clear }, 'Clear'));
@@ -163,6 +192,7 @@ export function executionsView(query, person) {
       if (mine !== asked) return;
       rows = [...rows, ...page.executions];
       more = page.next !== null;
+      problem.hidden = true;
     } catch (error) {
       if (mine.signal.aborted) return;
       more = false;
@@ -192,7 +222,9 @@ export function executionsView(query, person) {
         if (!next) more = true;
       }
       drawChips(await get('counts', {}, mine.signal));
+      if (query.get('by')) await drawCounts(mine.signal);
       if (mine !== asked) return;
+      problem.hidden = true;
       tellEmpty();
     } catch (error) {
       if (!mine.signal.aborted) tellProblem(error);
@@ -205,13 +237,16 @@ export function executionsView(query, person) {
     const now = filters();
     empty.hidden = rows.length > 0;
     table.hidden = rows.length === 0;
-    show(empty, now.status || now.text || now.top ? 'No execution is like that.' : ['Nothing has run yet. ', h('code', null, 'noetl start PATH'), ' starts a playbook here.']);
+    show(empty, now.status || now.text || now.query || now.top ? 'No execution is like that.' : ['Nothing has run yet. ', h('code', null, 'noetl start PATH'), ' starts a playbook here.']);
   }
 
   /** @param {unknown} error */
   function tellProblem(error) {
-    empty.hidden = false;
-    show(empty, sign('failed'), wordsOf(error));
+    problem.hidden = false;
+    show(problem, sign('failed'), wordsOf(error));
+    search.setAttribute('aria-invalid', String(Boolean(filters().query)));
+    tellEmpty();
+    if (!rows.length) empty.hidden = true;
   }
 
   function reset() {
@@ -225,18 +260,21 @@ export function executionsView(query, person) {
     for (const one of drawn.values()) one.element.remove();
     drawn.clear();
     const now = filters();
-    if (document.activeElement !== search) search.value = now.text;
+    const mine = asked;
+    if (document.activeElement !== search) search.value = now.query || now.text;
+    search.setAttribute('aria-invalid', 'false');
+    problem.hidden = true;
     onlyTop.checked = now.top;
     drawBar();
     drawChips({});
     get('counts', {}, asked.signal).then(drawChips, () => {});
-    load();
+    load().then(() => drawCounts(mine.signal)).catch(() => {});  // what is wrong stands where the rows would
   }
 
   let typing = 0;
   search.addEventListener('input', () => {
     clearTimeout(typing);
-    typing = window.setTimeout(() => filter('text', search.value.trim()), 250);
+    typing = window.setTimeout(() => typed(search.value.trim()), 250);
   });
   onlyTop.addEventListener('change', () => filter('top', onlyTop.checked ? 'true' : ''));
   all.addEventListener('change', () => {
@@ -268,8 +306,8 @@ export function executionsView(query, person) {
   };
 }
 
-/** A row, and what brings it up to date. @param {Row} row @param {((id: string, is: boolean) => void) | null} choose */
-function rowElement(row, choose) {
+/** A row, and what brings it up to date. @param {Row} row @param {((id: string, is: boolean) => void) | null} choose @param {(term: string) => void} add */
+function rowElement(row, choose, add) {
   const id = row.execution_id;
   const box = choose && h('input', { type: 'checkbox', 'aria-label': `Select ${row.playbook} ${id}`, onchange: () => choose(id, box.checked) });
   const stands = h('td', { class: 'stands' });
@@ -277,7 +315,7 @@ function rowElement(row, choose) {
   const started = h('td', { class: 'wide dim', title: moment(millis(row.started)) });
   const lasted = h('td', { class: 'end' });
   const name = h('td', { class: 'name' }, row.parent ? h('span', { class: 'of', title: `called by ${row.parent}` }, sign('child')) : null,
-    h('a', { href: `#/executions/${encodeURIComponent(id)}` }, row.playbook || '(no path)'), h('small', { class: 'narrow' }, id.slice(-8)));
+    h('a', { href: `#/executions/${encodeURIComponent(id)}` }, row.playbook || '(no path)'), labelsOf(row, add), h('small', { class: 'narrow' }, id.slice(-8)));
   const element = h('tr', null, box && h('td', { class: 'choose' }, box), stands, name, now, started, lasted, h('td', { class: 'wide end id', title: id }, id));
   let status = '';
   return {
@@ -298,4 +336,12 @@ function rowElement(row, choose) {
       now.title = now.textContent || '';
     },
   };
+}
+
+/** The labels of a row, each of which narrows the list. @param {Row} row @param {(term: string) => void} add */
+function labelsOf(row, add) {
+  const labels = Object.entries(row.labels || {});
+  return labels.length ? h('span', { class: 'labels' }, labels.slice(0, LABELS).map(([name, text]) => h('button', {
+    type: 'button', class: 'chip', title: `Only with ${name}=${text}`, onclick: () => add(`label.${name}:${quoted(text)}`),
+  }, `${name}=${text}`)), labels.length > LABELS ? '…' : null) : null;
 }
