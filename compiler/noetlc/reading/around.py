@@ -11,6 +11,7 @@ from noetlc.ast.walk import loops_of, tasks_in
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.ast.workload import workload_names
 from noetlc.expr.check import Names
+from noetlc.expr.paths import Access
 
 
 class WorkbookEntry(NamedTuple):
@@ -187,6 +188,20 @@ def _others(into: _Into) -> tuple[dict[str, set[str]], set[str]]:
                 here |= new
                 waiting.append(target)
     return found, unknown
+
+
+def step_read(access: Access, names: Names, when: str) -> str:
+    """The step whose result is read `before` the tasks of a step, by a `task` or an `arc`; "" where the name means
+    something else.
+    """
+    name = access.root.name
+    if name == "steps":
+        return str(access.keys[0]) if access.keys else ""
+    stronger = [names.args, names.ctx, names.workload, *([] if when == "before" else [names.iter])]
+    if names.args is Around.ANYTHING or any(name in keys for keys in stronger):
+        return ""
+    # Tasks and iterators hide a step of their name in the pipeline only.
+    return "" if when == "task" and (name in names.tasks or name in names.iterators) else name
 
 
 def _keys(template: Template, step: Step, into: _Into, seen: frozenset[str] = frozenset()) -> frozenset[str]:

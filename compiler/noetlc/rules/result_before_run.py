@@ -33,7 +33,7 @@ from noetlc.expr.block_reads import reads_in_blocks
 from noetlc.expr.check import Names
 from noetlc.expr.closed import asks_what_is_there
 from noetlc.expr.paths import Access, accesses
-from noetlc.reading.around import Around
+from noetlc.reading.around import Around, step_read
 from noetlc.rules import LintRule, Unit
 from noetlc.source.nodes import Scalar
 
@@ -55,7 +55,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         names: Names | None = None
         for access, scalar, when in _read_in(unit, step):
             names = names or around.names(step)
-            name = _step_of(access, names, when)
+            name = step_read(access, names, when)
             read = graph.positions.get(name, -1)
             # An arc is asked when its step is done, so that the step's own result is there.
             if read < 0 or (read == here and when == "arc") or after.leads(read, here):
@@ -201,18 +201,6 @@ class _After:
 
 
 _ORDER = (MAIN, COMPENSATION, *PHASES)
-
-
-def _step_of(access: Access, names: Names, when: str) -> str:
-    """The step whose result is read; "" where the name means something else."""
-    name = access.root.name
-    if name == "steps":
-        return str(access.keys[0]) if access.keys else ""
-    stronger = [names.args, names.ctx, names.workload, *([] if when == "before" else [names.iter])]
-    if names.args is Around.ANYTHING or any(name in keys for keys in stronger):
-        return ""
-    # Tasks and iterators hide a step of their name in the pipeline only.
-    return "" if when == "task" and (name in names.tasks or name in names.iterators) else name
 
 
 def _of_names(expr: Expr) -> tuple[Access, ...]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from noetlc.rules.unmet_declaration import result_keys
+from noetlc.ast.result_keys import python_result_keys
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ from noetlc.rules.unmet_declaration import result_keys
     ],
 )
 def test_keys_are_known_where_every_way_writes_them_out(text: str, keys: set[str] | None) -> None:
-    assert result_keys(text) == (None if keys is None else frozenset(keys))
+    assert python_result_keys(text) == (None if keys is None else frozenset(keys))
