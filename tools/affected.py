@@ -62,6 +62,7 @@ VIEWS = {
     "items": ("items.js",),
     "addresses": ("lists.js",),
     "reruns": ("reruns.js",),
+    "schedules": ("schedules.js", "triggers.js"),
     "starting": ("starting.js",),
     "picture": ("viewport.js",),
 }

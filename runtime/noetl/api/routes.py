@@ -218,6 +218,15 @@ ROUTES = (
         scheduling.BackfillBody,
         deed="backfill",
     ),
+    Operation(
+        "POST",
+        "/schedules/{name:path}/start",
+        "operator",
+        scheduling.start_schedule,
+        status=201,
+        headers=(KEY,),
+        deed="start",
+    ),
     Operation("GET", "/schedules/{name:path}", "viewer", scheduling.get_schedule),
     Operation(
         "PUT",

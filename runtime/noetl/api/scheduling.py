@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Protocol
@@ -22,7 +23,7 @@ from noetl.app.clock import WallClock
 from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
 from noetl.host.log_lines import log_line
 from noetl.ports import StoreFailure
-from noetl.ports.idempotency import StartKey
+from noetl.ports.idempotency import KEY, StartKey
 from noetl.ports.schedules import Scheduled
 from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.starter import ScheduledStart, ScheduleStarter, StartRefused
@@ -92,7 +93,8 @@ def starter_of(service: ApiService, say: Callable[[str], None]) -> ScheduleStart
         )  # fmt: skip
         found = begin_standing(service, asked)
         if found.fresh:
-            measures.count("noetl_schedule_times", "started" if start.due else "backfilled")
+            became = "started" if start.due else "asked" if start.started_by.get("asked") else "backfilled"
+            measures.count("noetl_schedule_times", became)
             if start.due:
                 measures.observe("noetl_schedule_late_seconds", (clock.now() - start.due) / 1e6)
         return found.execution_id
@@ -164,6 +166,22 @@ async def pause_schedule(request: Request) -> Response:
 async def resume_schedule(request: Request) -> Response:
     """Go on with the next time: those of the pause are passed."""
     return JSONResponse(await run_in_threadpool(_known, request, _book(request).resume))
+
+
+async def start_schedule(request: Request) -> Response:
+    """Start what it starts, now and whatever runs. What has one `Idempotency-Key` starts one."""
+    starter: ScheduleStarter | None = request.app.state.starter
+    if starter is None:
+        raise Rejected("this store has no schedules")
+    key = request.headers.get(KEY) or os.urandom(16).hex()
+
+    def begun(name: str) -> dict[str, Json]:
+        return {"execution_id": starter.start_now(_book(request).row(name), key)}
+
+    try:
+        return JSONResponse(await lasting_of(request).run(_known, request, begun), 201)
+    except StartRefused as problem:
+        raise Rejected(str(problem)) from None
 
 
 async def backfill(request: Request) -> Response:

@@ -20,7 +20,8 @@ def pending_start(runtime: Runtime, row: ExecutionRow) -> str:
     Raises StoreFailure.
     """
     started_by = _started_by(runtime, row)
-    if "schedule" in started_by and not started_by.get("backfill"):
+    is_asked = started_by.get("backfill") or started_by.get("asked")
+    if "schedule" in started_by and not is_asked:
         return _pending_schedule(runtime, str(started_by["schedule"]), str(started_by.get("time")))
     store = runtime.store
     if not isinstance(store, Triggered):

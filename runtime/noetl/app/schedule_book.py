@@ -104,6 +104,10 @@ class ScheduleBook:
         ]
         return told
 
+    def row(self, name: str) -> ScheduleRow:
+        """A schedule as it is kept."""
+        return self._row(name)
+
     def passed_times(self, name: str, since: str, until: str, limit: int) -> PassedTimes:
         """The times from one to before another that a schedule has dealt with. Raises BadTimes."""
         row = self._row(name)

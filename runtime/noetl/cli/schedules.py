@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import click
 
 from noetl.app.clock import WallClock
 from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
-from noetl.cli.remote import ask_server
+from noetl.cli.remote import UnknownToServer, ask_server
 from noetl.cli.standing import StandingDocuments, list_in
 from noetl.cli.stores import is_remote, json_option, server_option, store_option
 from noetl.cli.text import Problem, amount, escaped, json_text, table
@@ -129,6 +130,27 @@ def delete(name: str, url: str, as_json: bool) -> int:
 
     _KEPT.asked(url, name, "DELETE", "", removed)
     click.echo(json_text({"deleted": name}) if as_json else f"deleted {escaped(name)}")
+    return 0
+
+
+@schedules.command("start", short_help="Start what a schedule starts, now.")
+@click.argument("name")
+@server_option
+@store_option
+@json_option
+def start(name: str, url: str, as_json: bool) -> int:
+    """Have a server start what a schedule starts, with now as its time, whatever runs.
+
+    The times of the schedule stay as they are.
+    """
+    if not is_remote(url):
+        raise click.UsageError("a server starts it: give --server URL")
+    key = os.urandom(16).hex()
+    try:
+        told = ask_server(url, "POST", f"{_KEPT.path_of(name)}/start", key=key)
+    except UnknownToServer as problem:
+        raise Problem(str(problem)) from None
+    click.echo(json_text(told) if as_json else str(told.get("execution_id")))
     return 0
 
 

@@ -6,8 +6,10 @@ import { executionsView } from './executions.js';
 import { findingView } from './findings.js';
 import { field } from './forms.js';
 import { playbookView, playbooksView } from './playbooks.js';
+import { scheduleView, schedulesView } from './schedules.js';
 import { Refusal, get, post, whenSignedOut } from './server.js';
 import { signalsView } from './signals.js';
+import { triggerView } from './triggers.js';
 import { workersView } from './workers.js';
 
 /**
@@ -21,6 +23,7 @@ import { workersView } from './workers.js';
 const PLACES = [
   { name: 'Executions', place: '#/executions' },
   { name: 'Playbooks', place: '#/playbooks' },
+  { name: 'Schedules', place: '#/schedules' },
   { name: 'Signals', place: '#/signals' },
   { name: 'Workers', place: '#/workers' },
 ];
@@ -32,6 +35,9 @@ const VIEWS = [
   [/^\/playbooks$/, (_, query) => playbooksView(query)],
   [/^\/playbooks\/(.+)$/, ([path], query, person) => playbookView(path, query, person)],
   [/^\/findings\/([^/]+)$/, ([name]) => findingView(name)],
+  [/^\/schedules$/, () => schedulesView()],
+  [/^\/schedules\/(.+)$/, ([name], _query, person) => scheduleView(name, person)],
+  [/^\/triggers\/(.+)$/, ([name], _query, person) => triggerView(name, person)],
   [/^\/signals$/, (_, query) => signalsView(query)],
   [/^\/workers$/, (_, _query, person) => workersView(person)],
 ];

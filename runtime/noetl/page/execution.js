@@ -11,6 +11,7 @@ import { log } from './log.js';
 import { output } from './output.js';
 import { picture, placePicture } from './picture.js';
 import { rerun } from './reruns.js';
+import { cause } from './schedules.js';
 import { follow, get } from './server.js';
 import { startAgain } from './starting.js';
 import { rangeIn, timeline } from './timeline.js';
@@ -174,6 +175,7 @@ export function executionView(id, query, person) {
       h('span', { title: moment(started) }, `started ${ago(started)}`), h('span', null, `took ${took((d.ended ? millis(d.ended) : Date.now()) - started)}`),
       h('span', null, many(counts.tasks || 0, 'task')), counts.retries ? h('span', null, counts.retries === 1 ? '1 retry' : `${counts.retries} retries`) : null, h('span', null, many(d.events, 'event')),
       d.rerun_of ? h('span', null, 'a rerun of ', h('a', { href: `#/executions/${encodeURIComponent(d.rerun_of)}` }, d.rerun_of)) : null,
+      d.started_by ? h('span', null, 'started by ', ...cause(d.started_by)) : null,
       d.parent ? h('span', null, 'called by ', h('a', { href: `#/executions/${encodeURIComponent(d.parent[0])}` }, d.parent[0])) : null,
       open && !d.owned ? h('strong', { class: 'warn' }, 'no process drives it') : null,
     ];

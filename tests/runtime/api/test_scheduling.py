@@ -17,6 +17,7 @@ from harness.processes import noetl
 from harness.running import HEAD
 from harness.serving import Served, served
 from noetl.api.scheduling import starter_of
+from noetl.app.retention import Purger
 from services import waited_for
 
 PLAYBOOK = (
@@ -107,6 +108,26 @@ def test_a_backfill_starts_each_passed_time_once_with_its_time_as_input(server: 
     assert len(server.client.get("/schedules/nightly").json()["last"]) <= 3
     for wrong in ({"since": "x", "until": "y"}, {"since": asked["until"], "until": asked["since"]}):
         assert server.client.post("/schedules/nightly/backfill", json=wrong).status_code == 400
+
+
+def test_what_a_schedule_starts_is_started_now_when_asked(server: Served) -> None:
+    put(server)
+    before = server.client.get("/schedules/nightly").json()["due"]
+    key = {"Idempotency-Key": "once"}
+    first = server.client.post("/schedules/nightly/start", headers=key)
+    assert first.status_code == 201
+    name = first.json()["execution_id"]
+    assert server.client.post("/schedules/nightly/start", headers=key).json() == first.json()
+    other = server.client.post("/schedules/nightly/start").json()["execution_id"]
+    assert other != name
+    told = server.client.get(f"/executions/{name}").json()["started_by"]
+    assert (told["schedule"], told["asked"]) == ("nightly", True)
+    waited_for(lambda: server.status(name) == "completed", "it does not end")
+    assert server.client.get(f"/executions/{name}/result").json()["result"] == told["time"]
+    assert server.client.get("/schedules/nightly").json()["due"] == before
+    assert server.client.post("/schedules/nothing/start").status_code == 404
+    row = server.runtime.store.execution(name)
+    assert row is not None and Purger(server.runtime).purge([row]).kept == ()
 
 
 def figures(server: Served) -> dict[str, float]:
@@ -276,6 +297,9 @@ def test_a_server_refuses_with_file_and_line_and_says_what_a_backfill_leaves_out
     (tmp_path / "s.json").write_text(json.dumps(document()))
     found = noetl(tmp_path, "schedules", "put", "s.json", *there)
     assert (found.returncode, found.stderr[:17]) == (0, "warning: s.json:1")
+    assert noetl(tmp_path, "run", "t.yaml", "--quiet").returncode == 0
+    done = noetl(tmp_path, "schedules", "start", "nightly", *there)
+    assert done.returncode == 0 and done.stdout.strip().isdecimal(), done.stderr
     words = ("schedules", "backfill", "nightly", *there, "--dry-run", "--from")
     done = noetl(tmp_path, *words, "2026-03-01T00:00:00Z", "--until", "2026-04-01T00:00:00Z", "--limit", "2")
     assert done.stderr == "--limit 2 leaves out those from 2026-03-03T02:00:00+01:00 on\n"

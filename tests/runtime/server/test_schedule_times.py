@@ -124,8 +124,11 @@ def test_times_in_words() -> None:
     berlin = Calendar("30 2 * * *", 0, "Europe/Berlin", 0, time_of("2026-07-01T00:00:00Z"))
     assert words_of(berlin) == "at 02:30 every day, Europe/Berlin, until 2026-07-01T02:00:00+02:00"
     assert words_of(Calendar("", 900_000_000, "UTC", time_of("2026-03-01T00:00:10Z"))) == (
-        "every 0:15:00, from 2026-03-01T00:00:10+00:00"
+        "every 15m, from 2026-03-01T00:00:10+00:00"
     )
+    lengths = {90_000_000: "1m 30s", 86_400_000_000: "1d", 93_600_500_000: "1d 2h 0.5s", 1_000_000: "1s"}
+    for every, text in lengths.items():
+        assert words_of(Calendar("", every, "UTC")) == f"every {text}"
 
 
 @pytest.mark.parametrize("text", ["Mars/Olympus", "", "../etc/passwd", "/etc/localtime", "a\0b"])

@@ -123,6 +123,17 @@ class ScheduleStarter:
         for time in times:
             yield time, self._begin(start_at(schedule, time, backfill=True))
 
+    def start_now(self, row: ScheduleRow, key: str) -> str:
+        """Start what a schedule starts, with now as its time, whatever runs; what has one key is one start. Raises
+        StartRefused, StoreFailure.
+        """
+        schedule, now = schedule_of(row.document), self._clock.now()
+        started_by: dict[str, Json] = {
+            "schedule": schedule.name, "time": schedule.calendar.text_of(now), "asked": True,
+        }  # fmt: skip
+        key = f"{key_of(schedule.name, 0)}\0{key}"
+        return self._begin(ScheduledStart(schedule, schedule.payload_at(now), key, started_by))
+
     def _trouble(self, row: ScheduleRow, text: str, why: str = "") -> None:
         """Say what hinders a schedule, and once where only the time is another one (`why` is the rest)."""
         is_known = row.trouble.endswith(f": {why}") if why else row.trouble == text

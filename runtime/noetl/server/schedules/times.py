@@ -145,10 +145,19 @@ def words_of(calendar: Calendar) -> str:
         text = CronSim(calendar.cron, datetime(2026, 1, 1, tzinfo=UTC)).explain()
         text = f"{text[0].lower()}{text[1:]}, {calendar.zone}"
     else:
-        text = f"every {timedelta(microseconds=calendar.every)}"
+        text = f"every {_length_of(calendar.every)}"
     for word, bound in (("from", calendar.since), ("until", calendar.until)):
         text += f", {word} {calendar.text_of(bound)}" if bound else ""
     return text
+
+
+def _length_of(micros: int) -> str:
+    """A length of time, in the units of which it is made."""
+    parts, rest = [], micros
+    for name, size in (("d", 86_400 * SECOND), ("h", 3_600 * SECOND), ("m", 60 * SECOND)):
+        count, rest = divmod(rest, size)
+        parts += [f"{count}{name}"] if count else []
+    return " ".join([*parts, f"{rest / SECOND:g}s"] if rest or not parts else parts)
 
 
 def time_of(text: str) -> int:
