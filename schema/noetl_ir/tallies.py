@@ -36,7 +36,7 @@ class Tally:
     """The story of one step or task: counts, microseconds in all, when each open run began, the first errors.
 
     Of a step also the runs and iterations that wait, with what for (`awaited`), and those of which a task is at work
-    (`busy`).
+    (`busy`), and how many of its arcs could not be evaluated (`faults`).
     """
 
     started: int = 0
@@ -48,6 +48,7 @@ class Tally:
     items_failed: int = 0
     items_skipped: int = 0
     cancelled: int = 0
+    faults: int = 0
     took: int = 0
     open: dict[str, int] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
@@ -75,11 +76,12 @@ class Tally:
 
 @dataclass(slots=True)
 class LogTally:
-    """A whole log, counted."""
+    """A whole log, counted. `faulty` are arcs that could not be evaluated, by their step and position, with why."""
 
     steps: dict[str, Tally] = field(default_factory=dict)
     tasks: dict[tuple[str, str], Tally] = field(default_factory=dict)
     fired: Counter[str] = field(default_factory=Counter)
+    faulty: dict[tuple[str, int], str] = field(default_factory=dict)
     execution: str = ""
     digest: str = ""
     playbook: str = ""
@@ -128,7 +130,7 @@ def painted(tally: Tally | None, retries: int, *, is_over: bool) -> Painted:
     count = len(tally.open)
     mark = "done"
     # A run that is still open when the execution has ended never ended itself: it was cut off, and that is no failure.
-    if tally.failed:
+    if tally.failed or tally.faults:
         mark = "failed"
     elif (count and is_over) or (tally.cancelled and not tally.done):
         mark = "cancelled"
@@ -147,6 +149,8 @@ def painted(tally: Tally | None, retries: int, *, is_over: bool) -> Painted:
         facts.append("1 retry" if again == 1 else f"{again} retries")
     if tally.failed:
         facts.append("failed" if tally.failed == tally.started == 1 else f"{tally.failed} failed")
+    if tally.faults:
+        facts.append("arc failed" if tally.faults == 1 else f"{tally.faults} arcs failed")
     if tally.cancelled:
         facts.append("cancelled" if tally.cancelled == tally.started == 1 else f"{tally.cancelled} cancelled")
     if count and is_over:
@@ -255,6 +259,9 @@ def count_event(log: LogTally, event: TalliedEvent) -> None:
         log.ending = "cancelled"
     if step is None:
         return
+    if kind == "token.ended":
+        _count_faults(log, step, payload, event.fired)
+        return
     # A tally is looked up before one is made: there is one for each step and task, and an event for each of many runs.
     if kind not in _WATCHED and task is None and not kind.startswith(("step.", "loop.")):
         return
@@ -267,6 +274,18 @@ def count_event(log: LogTally, event: TalliedEvent) -> None:
         _count_task(tally, kind, payload, (run, at))
     elif kind not in _WATCHED:
         _count_step(whole, kind, payload, (event.run, at), len(event.iteration))
+
+
+def _count_faults(log: LogTally, step: str, payload: Mapping[str, Json], fired: Iterable[str]) -> None:
+    """Count an arc of a step that could not be evaluated: its token ends there, by a transition of its own."""
+    if not any(name.startswith("err ") for name in fired):
+        return
+    whole = log.steps.get(step) or log.steps.setdefault(step, Tally())
+    whole.faults += 1
+    error = payload.get("error")
+    arc = error.get("arc") if isinstance(error, dict) else None
+    if isinstance(error, dict) and isinstance(arc, int):
+        log.faulty[step, arc] = f"{error.get('code')}: {error.get('message')}"
 
 
 def _text(each: Envelope, key: str) -> str:

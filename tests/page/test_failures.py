@@ -134,3 +134,27 @@ def test_a_request_that_failed_is_told_with_its_query_and_what_came(server: List
     ]  # fmt: skip
     page.goto(f"{server.url}/#/executions/{name}?step=fetch")
     page.locator(".items .problem dd", has_text="database is down").wait_for()
+
+
+UNSENT = """
+workflow:
+  - step: start
+    tool: {kind: wait, events: [approve]}
+    next: {arcs: [{step: tell, args: {who: "{{ start.data.who }}"}}]}
+  - {step: tell, tool: {kind: noop}}
+"""
+
+
+def test_an_arc_that_could_not_be_evaluated_is_painted(server: Listener, page: "Page") -> None:
+    server.register(HEAD + UNSENT)
+    name = server.start("t/t")
+    until(lambda: bool(server.api.get(f"/executions/{name}").json()["now"]))
+    server.api.post(f"/executions/{name}/signal", json={"name": "approve"}).raise_for_status()
+    until(lambda: bool(server.api.get(f"/executions/{name}").json()["status"] == "failed"))
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.get_by_role("button", name="Step start: failed").wait_for()
+    page.locator(".stage [data-e].failed[data-id='arc start 0']").wait_for()
+    assert page.locator(".lane .tick.arc.failed").count() == 1
+    page.get_by_role("button", name="Failed", exact=True).click()
+    row = page.locator(".attempts li.failed", has_text="arc to tell")
+    row.get_by_text("`start.data.who` is undefined: signal `approve` came without data").wait_for()

@@ -46,7 +46,7 @@ class Moving:
         self._log = LogTally()
         self._arcs = {name: f"arc {step} {position}" for name, (step, position) in arcs_of(program.plan).items()}
         self._tasks: dict[str, set[str]] = {}
-        self._shown: dict[str, _Part] = {"is": {}, "steps": {}, "arcs": {}, "marking": {}, "ctx": {}}
+        self._shown: dict[str, _Part] = {"is": {}, "steps": {}, "arcs": {}, "faults": {}, "marking": {}, "ctx": {}}
         self._ctx_shown = self.execution.ctx
 
     def whole(self) -> dict[str, Json]:
@@ -63,6 +63,7 @@ class Moving:
             "is": self._standing(),
             "steps": self._steps(tallied.step, tallied.task),
             "arcs": {self._arcs[name]: self._log.fired[name] for name in tallied.fired if name in self._arcs},
+            "faults": {f"arc {step} {arc}": why for (step, arc), why in self._log.faulty.items() if step == tallied.step},
             "marking": marking_counts(self._program, execution, event.fired),
             "ctx": self._ctx(),
         }

@@ -1,6 +1,7 @@
 """The timeline of an execution: what took time, as bars with a beginning and an end, read off its log.
 
-A bar is an attempt of a task, a wait for the next one, a wait for a signal, a timer or a child, or a run of a step.
+A bar is an attempt of a task, a wait for the next one, a wait for a signal, a timer or a child, a run of a step, or an
+arc that could not be evaluated.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _PARKED = {"wait": "wait", "playbook": "child"}
 
 
 class Bars:
-    """The bars of a log, as far as it was read. A bar is a mapping: `number`, `kind` (`task retry wait child step`),
+    """The bars of a log, as far as it was read. A bar is a mapping: `number`, `kind` (`task retry wait child step arc`),
     `step`, `run`, `iteration`, `task`, `attempt`, `from` and `to` in ms since the epoch (null while it is open), `ok`
     once it has ended (null of what was cancelled or cut off), `error` with its place in the source, `awaits` what a
     wait waits for, in words.
@@ -81,6 +82,10 @@ class Bars:
                 if key not in self._open:  # of kinds without an effect only the end is reported
                     self._begin(key, "task", event, at)
                 self._end(key, at, ok=event.data.get("status") == "ok", error=error)
+            case "token.ended" if isinstance(error := event.data.get("error"), dict) and "arc" in error:
+                # No time passes between the end of a run and that of its token.
+                self._begin(f"arc {run}", "arc", event, at)
+                self._end(f"arc {run}", at, ok=False, error=error)
             case "workflow.finished":
                 for name in [*self._open]:
                     self._end(name, at, ok=None)

@@ -11,6 +11,7 @@ from noetl_ir.evaluate import Fault, Scope
 from noetl_ir.events import Firing, firing_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
+from noetl_ir.plan import Step
 
 _CHAIN = ("c", "n", "s")
 _KINDS = {list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
@@ -213,12 +214,22 @@ def _end_by_fault(walk: _Walk, step: int, place: int, fault: Fault) -> None:
         number = row.arcs.index(walk.arc)
         error["arc"] = number
         error["target"] = _target(turn, walk.arc)
-        error["message"] = f"{fault.message} (arc {number} of step `{row.name}`, to `{error['target']}`)"
+        error["message"] = f"{fault.message}{_unsent(walk, row, fault)} (arc {number} of step `{row.name}`, to `{error['target']}`)"
     run = turn.execution.runs[key]
     if run.error is not None:
         error["cause"] = run.error
     data: dict[str, Json] = {"reason": "an arc could not be evaluated", "unhandled": True, "error": error}
     turn.emit("token.ended", step=step, run=key, fired=(Firing(fault_firing, key, key),), data=data)
+
+
+def _unsent(walk: _Walk, row: Step, fault: Fault) -> str:
+    """The reason why data of a signal are undefined; "" for all else."""
+    result = walk.turn.execution.runs[walk.key].result
+    waits = any(walk.turn.program.plan.tasks[task].kind == "wait" for task in row.tasks)
+    if not waits or not isinstance(result, dict) or result.get("data", result) is not None:
+        return ""
+    reads = fault.path.startswith((f"{row.name}.data", f"{row.name}.result.data", "event.result.data"))
+    return f": signal `{result.get('name')}` came without data" if reads else ""
 
 
 def _target(turn: Turn, arc: int) -> str:

@@ -14,7 +14,7 @@ import { rerun } from './reruns.js';
 import { cause } from './schedules.js';
 import { follow, get } from './server.js';
 import { startAgain } from './starting.js';
-import { rangeIn, timeline } from './timeline.js';
+import { arcOf, rangeIn, timeline } from './timeline.js';
 import { ago, clock, many, millis, moment, took } from './times.js';
 
 const REST = 160;
@@ -408,7 +408,7 @@ export function executionView(id, query, person) {
     const came = h('div');
     show(topic, h('div', { class: 'title' }, h('h2', null, step), state ? badge(state[0]) : h('span', { class: 'hint' }, 'did not run')), state ? h('p', { class: 'hint' }, prose(state.slice(1).join(' · '))) : null);
     show(panel, attempts.length ? [h('h3', null, 'Attempts and waits'), h('ul', { class: 'attempts' }, attempts.map((bar) => h('li', { class: bar.to === null ? 'open' : bar.ok === false ? 'failed' : bar.ok ? 'ok' : 'cut' },
-        h('span', null, bar.iteration.length ? h('code', null, `[${bar.iteration.join('][')}] `) : null, bar.kind === 'retry' ? `wait before attempt ${bar.attempt + 1}` : `${bar.task || step}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}`, bar.awaits ? [' waits for ', prose(bar.awaits)] : null),
+        h('span', null, bar.iteration.length ? h('code', null, `[${bar.iteration.join('][')}] `) : null, bar.kind === 'retry' ? `wait before attempt ${bar.attempt + 1}` : bar.kind === 'arc' ? arcOf(bar) : `${bar.task || step}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}`, bar.awaits ? [' waits for ', prose(bar.awaits)] : null),
         h('small', null, bar.to === null ? (document_.ended ? 'not ended' : bar.awaits ? 'waiting' : 'running') : `${took(bar.to - bar.from)}${bar.ok === null ? ', cut off' : ''}`), bar.error ? problem(bar.error, null, document_.digest) : null)))] : null,
       h('h3', null, 'Arguments'), came, h('h3', null, 'Result'), result, h('p', null, h('button', { type: 'button', onclick: () => {
         events.only(wanted);

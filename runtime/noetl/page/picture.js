@@ -249,6 +249,7 @@ export function picture(digest, pick) {
     const taken = new Set();
     for (const [id, one] of arrows) {
       const count = (state.arcs || {})[id] || 0;
+      one.g.classList.toggle('failed', id in (state.faults || {}));
       if (count && one.stem) taken.add(one.stem);
       if (count === one.count) continue;
       one.count = count;

@@ -28,6 +28,9 @@ export function rangeIn(text) {
   return range && range[1] - range[0] >= SHORTEST ? range : null;
 }
 
+/** An arc that could not be evaluated, in words. @param {Bar} bar @returns {string} */
+export const arcOf = (bar) => `arc to ${bar.error?.target || 'its next step'}`;
+
 /** Where a share of the time lies across the lanes. @param {number} share */
 const across = (share) => `calc(var(--names) + ${TRACK} * ${share})`;
 
@@ -187,7 +190,7 @@ export function timeline(id, pick, isOver, range, chosen) {
       if ((until.get(kind) ?? -1) >= right && right - left < 0.002) continue;
       until.set(kind, Math.max(right, left + 0.002));
       const where = bar.iteration.length ? ` [${bar.iteration.join('][')}]` : '';
-      const what = bar.kind === 'retry' ? `waits for attempt ${bar.attempt + 1}` : bar.kind === 'step' ? 'run' : `${bar.task || step}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}${bar.awaits ? ` waits for ${bar.awaits}` : ''}`;
+      const what = bar.kind === 'retry' ? `waits for attempt ${bar.attempt + 1}` : bar.kind === 'step' ? 'run' : bar.kind === 'arc' ? arcOf(bar) : `${bar.task || step}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}${bar.awaits ? ` waits for ${bar.awaits}` : ''}`;
       const error = bar.error ? `\n${bar.error.code}: ${bar.error.message}` : '';
       const one = h('span', { class: `tick ${kind}`, title: `${step}${where}: ${what}\n${clock(bar.from)}, ${bar.to === null ? 'not ended' : `${took(bar.to - bar.from)}${bar.ok === null ? ', cut off' : ''}`}${error}` });
       one.style.left = `${left * 100}%`;

@@ -203,6 +203,22 @@ def test_an_execution_is_painted(run: Run) -> None:
     assert marks(picture(run, "a.yaml", "--events", "cut.jsonl"))["step work"] == "running"
 
 
+FAULTY = HEAD + steps(
+    "step: start, tool: {kind: noop, result: {a: 1}}, next: {arcs: [{step: end, when: '{{ event.result.a == 2 }}'}, "
+    "{step: last, args: {b: '{{ event.result.c }}'}}]}",
+    "step: last",
+)
+
+
+def test_an_arc_that_failed_is_painted(run: Run) -> None:
+    put("a.yaml", FAULTY)
+    words = ["run", "a.yaml", "--quiet", "--store", "sqlite:///log.db"]
+    assert subprocess.run([sys.executable, "-m", "noetl.cli", *words], capture_output=True, check=False).returncode == 1
+    found = picture(run, "a.yaml", "--run", "last", "--store", "sqlite:///log.db")
+    painted = marks(found)
+    assert (painted["step start"], painted["arc start 0"], painted["arc start 1"]) == ("failed", "idle", "failed")
+
+
 def test_ways_between_tasks_are_painted(run: Run) -> None:
     put("a.yaml", ASKS)
     noetl("run", "a.yaml", "--quiet", "--store", "sqlite:///log.db")

@@ -49,6 +49,8 @@ def _painted(picture: Picture, plan: Plan, log: LogTally) -> Picture:
         nodes.append(one)
     taken = _taken(plan, log)
     edges = [_with_count(edge, taken[edge.id]) for edge in picture.edges]
+    faulty = {arc_id(*arc): why for arc, why in log.faulty.items()}
+    edges = [_with_fault(edge, faulty[edge.id]) if edge.id in faulty else edge for edge in edges]
     ended = [number for number, node in enumerate(nodes) if node.id == step_id("end")]
     for number in ended:
         # An undeclared `end` runs nothing and has no events. An arrow that was taken to it is all that says it was
@@ -87,6 +89,10 @@ def _with_count(edge: Edge, count: int) -> Edge:
     return edge._replace(
         mark=worse(edge.mark, Paint.DONE), facts=(*edge.facts, f"× {count}") if count > 1 else edge.facts
     )
+
+
+def _with_fault(edge: Edge, why: str) -> Edge:
+    return edge._replace(mark=worse(edge.mark, Paint.FAILED), remarks=(*edge.remarks, why))
 
 
 def _fired(picture: Picture, log: LogTally) -> Picture:
