@@ -63,7 +63,9 @@ class Moving:
             "is": self._standing(),
             "steps": self._steps(tallied.step, tallied.task),
             "arcs": {self._arcs[name]: self._log.fired[name] for name in tallied.fired if name in self._arcs},
-            "faults": {f"arc {step} {arc}": why for (step, arc), why in self._log.faulty.items() if step == tallied.step},
+            "faults": {
+                f"arc {step} {arc}": why for (step, arc), why in self._log.faulty.items() if step == tallied.step
+            },
             "marking": marking_counts(self._program, execution, event.fired),
             "ctx": self._ctx(),
         }

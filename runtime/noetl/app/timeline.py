@@ -25,10 +25,10 @@ _PARKED = {"wait": "wait", "playbook": "child"}
 
 
 class Bars:
-    """The bars of a log, as far as it was read. A bar is a mapping: `number`, `kind` (`task retry wait child step arc`),
-    `step`, `run`, `iteration`, `task`, `attempt`, `from` and `to` in ms since the epoch (null while it is open), `ok`
-    once it has ended (null of what was cancelled or cut off), `error` with its place in the source, `awaits` what a
-    wait waits for, in words.
+    """The bars of a log, as far as it was read. A bar is a mapping: `number`, `kind` (`task`, `retry`, `wait`, `child`,
+    `step`, `arc`), `step`, `run`, `iteration`, `task`, `attempt`, `from` and `to` in ms since the epoch (null while it
+    is open), `ok` once it has ended (null of what was cancelled or cut off), `error` with its place in the source,
+    `awaits` what a wait waits for, in words.
     """
 
     def __init__(self, program: Program) -> None:

@@ -214,7 +214,9 @@ def _end_by_fault(walk: _Walk, step: int, place: int, fault: Fault) -> None:
         number = row.arcs.index(walk.arc)
         error["arc"] = number
         error["target"] = _target(turn, walk.arc)
-        error["message"] = f"{fault.message}{_unsent(walk, row, fault)} (arc {number} of step `{row.name}`, to `{error['target']}`)"
+        error["message"] = (
+            f"{fault.message}{_unsent(walk, row, fault)} (arc {number} of step `{row.name}`, to `{error['target']}`)"
+        )
     run = turn.execution.runs[key]
     if run.error is not None:
         error["cause"] = run.error
