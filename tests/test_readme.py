@@ -51,8 +51,7 @@ _ID = re.compile(r"\b[1-9][0-9]{18}\b")
 _VARYING = (
     (_ID, "ID"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "DIGEST"),
-    (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "TIME"),
-    (re.compile(r"\b\d\d:\d\d:\d\d\.\d{3}\b"), "CLOCK"),
+    (re.compile(r"\d{4}-\d\d-\d\d[ T][\d:.]+Z"), "TIME"),
     (re.compile(r"\b\d+(\.\d+)? s\b"), "N s"),
 )
 

@@ -35,6 +35,9 @@ class PurgeBody(Body):
         None, description="Those of playbooks whose path fits: `etl/*`."
     )
     limit: int = Field(100, ge=1, le=MOST, description="At most so many, with all that they called.")
+    before: Annotated[str, Field(max_length=512)] = Field(
+        "", description="Without `executions`: `next` of the last response, behind what was kept until then."
+    )
     dry_run: bool = Field(False, description="Say what would go, and purge nothing.")
 
     @field_validator("older_than")
@@ -59,7 +62,7 @@ class PurgeBody(Body):
 
 async def purge(request: Request) -> Response:
     """Remove executions that are over, with all that they called, their values and output. `more` says that there are
-    others to purge.
+    others to purge, and `next` what to give as `before`, so that what is kept is not looked at again.
     """
     body = await body_of(request, PurgeBody)
     purger: Purger = request.app.state.purger
@@ -71,12 +74,17 @@ def _purged(purger: Purger, runtime: Runtime, body: PurgeBody) -> dict[str, Json
     if body.executions:
         found = [_root(runtime, name) for name in dict.fromkeys(body.executions)]
     else:
-        found = [*islice(purger.expired([body.rule], WallClock().now()), body.limit + 1)]
+        found = [*islice(purger.expired([body.rule], WallClock().now(), body.before), body.limit + 1)]
     roots = found[: body.limit]
     rest: dict[str, Json] = {"more": len(found) > body.limit}
     if body.dry_run:
-        return {"would_purge": [[row.execution_id for row in purger.family(root)] for root in roots], **rest}
+        if rest["more"]:
+            rest["next"] = roots[-1].execution_id
+        families: list[Json] = [[row.execution_id for row in purger.family(root)] for root in roots]
+        return {"would_purge": families, **rest}
     done = purger.purge(roots)
+    if rest["more"]:  # what was purged is nothing to go on behind
+        rest["next"] = done.kept[-1].execution_id if done.kept else body.before or None
     kept: list[Json] = [{"execution_id": each.execution_id, "why": each.why} for each in done.kept]
     return {"executions": done.executions, "bytes": done.size, "kept": kept, **rest}
 

@@ -123,14 +123,14 @@ class Purger:
         self._runtime = runtime
         self._archive = archive
 
-    def expired(self, rules: Sequence[RetentionRule], now: int) -> Iterator[ExecutionRow]:
+    def expired(self, rules: Sequence[RetentionRule], now: int, before: str = "") -> Iterator[ExecutionRow]:
         """The executions that nobody called and that are kept no longer: the first rule that fits one counts, and what
-        none fits is kept. Raises StoreFailure.
+        none fits is kept. With one rule, those `before` which another one stands in lists. Raises StoreFailure.
         """
         for number, rule in enumerate(rules):
             status = "" if rule.status == ANY else rule.status
             # What began later cannot have been over for so long.
-            wanted = Wanted(status=status, top=True, limit=_PAGE, started_before=now - rule.age)
+            wanted = Wanted(status=status, top=True, limit=_PAGE, before=before, started_before=now - rule.age)
             while page := self._runtime.store.executions(wanted):
                 for row in page:
                     is_over = row.ended is not None and row.ended <= now - rule.age

@@ -9,7 +9,7 @@ import click
 
 from noetl.cli.remote import ask_server
 from noetl.cli.stores import existing_runtime, is_remote, json_option, server_option, store_option
-from noetl.cli.text import escaped, json_text, table
+from noetl.cli.text import escaped, json_text, moment_in, table
 from noetl.ports.actors import ASKED, DONE, REFUSED
 from noetl.ports.audit import Audited, WantedAudit
 from noetl_ir.events import iso_of
@@ -36,7 +36,7 @@ def audit(
     if as_json:
         click.echo(json_text([*rows]))
     elif rows:
-        click.echo(table(("TIME (UTC)", "WHO", "DEED", "OUTCOME", "SUBJECT"), map(_cells, rows)))
+        click.echo(table(("TIME", "WHO", "DEED", "OUTCOME", "SUBJECT"), map(_cells, rows)))
     else:
         click.echo("no deeds", err=True)
     return 0
@@ -74,8 +74,13 @@ def _from_server(url: str, wanted: WantedAudit) -> list[dict[str, Json]]:
 def _cells(row: dict[str, Json]) -> tuple[str, ...]:
     who = f"{row['who']} ({row['via']})"
     reason = f": {row['reason']}" if row["reason"] else ""
-    time_text = str(row["at"])[: len("2026-03-01T09:00:00")].replace("T", " ")
-    return time_text, escaped(who), escaped(str(row["deed"])), str(row["outcome"]), escaped(f"{row['subject']}{reason}")
+    return (
+        moment_in(str(row["at"])),
+        escaped(who),
+        escaped(str(row["deed"])),
+        str(row["outcome"]),
+        escaped(f"{row['subject']}{reason}"),
+    )
 
 
 COMMAND = audit

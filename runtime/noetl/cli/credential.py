@@ -13,7 +13,7 @@ from noetl.app.adapters import secrets_path_of
 from noetl.cli.acting import record_beside
 from noetl.cli.inputs import json_of, read_input
 from noetl.cli.stores import json_option, store_option
-from noetl.cli.text import Problem, escaped, json_text, table
+from noetl.cli.text import Problem, escaped, json_text, moment, table
 from noetl.host.engine_files import make_folder
 from noetl.secrets.credentials import CredentialProblem, Credentials, CredentialTaken
 from noetl_ir.events import iso_of
@@ -122,7 +122,7 @@ def list_(url: str, as_json: bool) -> int:
     if as_json:
         click.echo(json_text([{"name": row.name, "type": row.type, "changed": iso_of(row.changed)} for row in rows]))
     elif rows:
-        click.echo(table(("NAME", "TYPE", "CHANGED"), ((row.name, row.type, iso_of(row.changed)) for row in rows)))
+        click.echo(table(("NAME", "TYPE", "CHANGED"), ((row.name, row.type, moment(row.changed)) for row in rows)))
     else:
         click.echo("no credentials", err=True)
     return 0

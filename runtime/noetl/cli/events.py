@@ -9,18 +9,15 @@ from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of, program_of
 from noetl.cli.following import follow_log
 from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
-from noetl.cli.text import escaped, json_text
+from noetl.cli.text import cut, escaped, json_text, moment, width_of_terminal
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
 from noetl_cli import lazy_click as click
 from noetl_ir.envelope import Origin, envelope_of, origin_of, span_of
 from noetl_ir.event_names import DIALECTS, old_envelope, old_name
-from noetl_ir.events import Event, iso_of
+from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
-
-_SHORT = 120
-_TIME = slice(11, 23)  # of an ISO time: the clock to the millisecond
 
 
 @click.command("events", short_help="Print the log of an execution.")
@@ -64,7 +61,7 @@ class _Printer:
         self._program = program
         self._row = row
         self._shown = shown
-        self._most = _SHORT if sys.stdout.isatty() else None  # who reads a pipe wants it whole
+        self._width = width_of_terminal()
         self._position = 0
         self._origin = Origin(row.execution_id, row.execution_id, row.parent_execution_id)
 
@@ -80,7 +77,8 @@ class _Printer:
                 if (envelope := self._envelope(event, position)) is not None:
                     click.echo(json_text(envelope))
             else:
-                click.echo(_line(self._program, event, position, self._most, self._beside(event)))
+                line = _line(self._program, event, position, self._beside(event))
+                click.echo(cut(line, self._width) if self._width else line)
         # Python buffers what goes into a pipe, and whoever follows a log would see it in pieces of 8 KiB.
         sys.stdout.flush()
         return self._position
@@ -110,13 +108,12 @@ class _Printer:
         return " ".join(parts)
 
 
-def _line(program: Program, event: Event, position: int, most: int | None, beside: str) -> str:
+def _line(program: Program, event: Event, position: int, beside: str) -> str:
     place = escaped(log_place_of(program, event.step, event.run, event.task)) if event.step >= 0 else ""
     attempt = f" attempt {event.attempt}" if event.attempt > 1 else ""
     data = json_text(event.data) if event.data else ""
-    short = data if most is None or len(data) <= most else f"{data[:most]}…"
-    front = f"{position:>5} {iso_of(event.ts)[_TIME]} {beside}".rstrip()
-    return f"{front} {escaped(event.event_type):<24} {place}{attempt} {short}".rstrip()
+    front = f"{position:>5} {moment(event.ts, millis=True)} {beside}".rstrip()
+    return f"{front} {escaped(event.event_type):<24} {place}{attempt} {data}".rstrip()
 
 
 COMMAND = events

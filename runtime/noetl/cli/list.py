@@ -52,7 +52,7 @@ def list_(query: str | None, limit: int | None, wanted: str | None, group: str |
         ]
         click.echo(json_text([*documents]))
     elif found:
-        head = ("EXECUTION", "STATUS", "STARTED (UTC)", "TOOK", "PLAYBOOK")
+        head = ("EXECUTION", "STATUS", "STARTED", "TOOK", "PLAYBOOK")
         click.echo(table(head, (_cells(row, status_text(row, owned=owned)) for row, owned in found)))
     else:
         click.echo("no executions", err=True)

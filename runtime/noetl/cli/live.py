@@ -14,7 +14,7 @@ from noetl.app.ending import written_counts
 from noetl.app.picture import rows_of
 from noetl.cli.progress import PlainProgress
 from noetl.cli.sentences import row_text, sentence_of
-from noetl.cli.text import duration, escaped
+from noetl.cli.text import cut, duration, escaped
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import ToolCall
@@ -147,19 +147,3 @@ class Area:
         except (OSError, ValueError):
             return 80, 24
         return max(size.columns or 80, 10), size.lines or 24
-
-
-def cut(text: str, columns: int) -> str:
-    """A text that takes at most so many columns; wide characters take two, combining ones none."""
-    if len(text) <= columns and text.isascii():
-        return text
-    from unicodedata import combining, east_asian_width
-
-    used = 0
-    kept: list[str] = []
-    for c in text:
-        used += 0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1
-        if used > columns:
-            return "".join(kept[: -1 if kept else None]) + "…"
-        kept.append(c)
-    return text

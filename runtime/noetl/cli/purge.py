@@ -94,8 +94,12 @@ def _purged_by(url: str, wanted: dict[str, Json]) -> PurgeCount:
             raise Problem(f"{url} does not answer as a noetl server does")
         why = [KeptFamily(str(each["execution_id"]), str(each["why"])) for each in kept if isinstance(each, dict)]
         done = PurgeCount(done.families, done.executions + count, done.size + size, (*done.kept, *why))
-        # What could not go is found again by the next request: where nothing else is found, this is the end.
-        if said.get("more") is not True or not count:
+        if said.get("more") is not True or not (count or why):
+            return done
+        # What could not go is found again by the next request, unless that begins behind it.
+        if isinstance(behind := said.get("next"), str):
+            body["before"] = behind
+        elif not count:
             return done
 
 
@@ -114,7 +118,7 @@ def _tell_plan(families: Sequence[Sequence[ExecutionRow]], *, as_json: bool) -> 
         return
     now = WallClock().now()
     if families:
-        head = ("EXECUTION", "STATUS", "OVER FOR", "ENDED (UTC)", "WITH", "PLAYBOOK")
+        head = ("EXECUTION", "STATUS", "OVER FOR", "ENDED", "WITH", "PLAYBOOK")
         click.echo(table(head, (_cells(family, now) for family in families[:_SHOWN])))
     if len(families) > _SHOWN:
         click.echo(f"… and {len(families) - _SHOWN:,} more")

@@ -10,7 +10,7 @@ from noetl.cli.text import json_text, moment, table
 from noetl.ports.mailbox import MailRow, WantedMail
 from noetl_ir.correlation import HALF, is_storable
 
-_HEAD = ("KEY", "SIGNAL", "KEPT", "SINCE (UTC)", "UNTIL (UTC)", "WAITS")
+_HEAD = ("KEY", "SIGNAL", "KEPT", "SINCE", "UNTIL", "WAITS")
 _NAMED = 3
 
 

@@ -23,7 +23,7 @@ from noetl.cli.stores import (
     server_option,
     store_option,
 )
-from noetl.cli.text import amount, duration, escaped, json_text
+from noetl.cli.text import amount, duration, escaped, json_text, moment
 from noetl.cli.ways_on import ways_on
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
@@ -31,7 +31,6 @@ from noetl.ports import STATUSES, ExecutionRow, StoreFailure, Wanted
 from noetl.server.children import root_of
 from noetl.server.found_by import attributes_of
 from noetl_cli import lazy_click as click
-from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 
 MOST_ROWS = 50
@@ -101,7 +100,7 @@ def _tell(
     if ending.started is not None:
         until = ending.ended if ending.ended is not None else now
         took = f"{'took' if over else 'for'} {duration(until - ending.started)}"
-        click.echo(f"on a virtual clock, {took}" if ending.scripted else f"started {iso_of(ending.started)}, {took}")
+        click.echo(f"on a virtual clock, {took}" if ending.scripted else f"started {moment(ending.started)}, {took}")
     if ending.rerun_of:
         click.echo(f"a rerun of {escaped(ending.rerun_of)}")
     if "schedule" in ending.started_by:
@@ -147,7 +146,7 @@ def _tell_interruptions(program: Program, execution: Execution, *, scripted: boo
     if len(found) > SHOWN_INTERRUPTIONS:
         click.echo(f"{len(found) - SHOWN_INTERRUPTIONS} interruptions before these (--json shows them)")
     for each in found[-SHOWN_INTERRUPTIONS:]:
-        when = f"after {duration(each.at - execution.started)}" if scripted else f"at {iso_of(each.at)}"
+        when = f"after {duration(each.at - execution.started)}" if scripted else f"at {moment(each.at)}"
         click.echo(f"interrupted: {escaped(f'{place_of(program, each.step)}: by {each.by} {each.name}')}, {when}")
 
 

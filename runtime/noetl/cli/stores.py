@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from noetl.app.adapters import DEFAULT_STORE, narrowed, protect_files
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.snapshots import UnreadableExecution
-from noetl.cli.text import Problem, Stopped, Unserved, escaped
+from noetl.cli.text import Problem, Stopped, escaped
 from noetl.ports import Conflict, ExecutionRow, NoRoom, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound, root_of
 from noetl_cli import lazy_click as click
@@ -115,13 +115,8 @@ def narrow_rights(url: str) -> None:
 
 
 def problem_of(problem: StoreFailure) -> Problem:
-    """A refusal of a store or a server; it has a code of its own where no server is at the address."""
-    from noetl.store.http import NoResponse, ServerUnreachable
-
-    # A connection that was refused did nothing. One that was lost may have done what was asked, and scripts must not
-    # take the two for the same.
-    absent = isinstance(problem, ServerUnreachable) and not isinstance(problem, NoResponse)
-    return (Unserved if absent else Problem)(str(problem))
+    """A refusal of a store or a server, also of one that is not there: the command did not do what was asked."""
+    return Problem(str(problem))
 
 
 @contextmanager

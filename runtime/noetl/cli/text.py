@@ -12,6 +12,8 @@ from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 
 _MINUTE, _HOUR = 60, 3600
+_LEAST = 8
+"""Columns that a last one has at least."""
 
 
 class Problem(Exception):
@@ -26,12 +28,6 @@ class Problem(Exception):
     def show(self) -> None:
         """Print it on standard error."""
         click.echo(f"error: {self.message}", err=True)
-
-
-class Unserved(Problem):
-    """No server is at the address: exit code 2, as for words that cannot be meant."""
-
-    exit_code = 2
 
 
 class Stopped(Problem):
@@ -81,11 +77,51 @@ def duration(micros: int) -> str:
     return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02} m"
 
 
-def moment(micros: int) -> str:
-    """A time in microseconds since the epoch as tables show it, in UTC: `2026-03-01 09:00:00`."""
+def moment(micros: int, *, millis: bool = False) -> str:
+    """A time in microseconds since the epoch as people are shown it, in UTC: `2026-03-01 09:00:00Z`; `millis` adds
+    `.123`.
+    """
     from noetl_ir.events import iso_of
 
-    return iso_of(micros)[: len("2026-03-01T09:00:00")].replace("T", " ")
+    return moment_in(iso_of(micros), millis=millis)
+
+
+def moment_in(text: str, *, millis: bool = False) -> str:
+    """A time that is written as RFC 3339 has it, in UTC, as people are shown it."""
+    return text[: len("2026-03-01T09:00:00.123" if millis else "2026-03-01T09:00:00")].replace("T", " ") + "Z"
+
+
+def width_of_terminal() -> int:
+    """How many columns there are where a person looks on; 0 where standard output is none's terminal, or unknown."""
+    import os
+    import sys
+
+    if not sys.stdout.isatty():  # who reads a pipe wants it whole
+        return 0
+    try:
+        return int(os.environ.get("COLUMNS", "")) or 0
+    except ValueError:
+        pass
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return 0
+
+
+def cut(text: str, columns: int) -> str:
+    """A text that takes at most so many columns; wide characters take two, combining ones none."""
+    if len(text) <= columns and text.isascii():
+        return text
+    from unicodedata import combining, east_asian_width
+
+    used = 0
+    kept: list[str] = []
+    for c in text:
+        used += 0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1
+        if used > columns:
+            return "".join(kept[: -1 if kept else None]) + "…"
+        kept.append(c)
+    return text
 
 
 def amount(count: int, noun: str) -> str:
@@ -96,9 +132,15 @@ def amount(count: int, noun: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Rows under a head, in columns; a last column is as wide as it likes."""
+    """Rows under a head, in columns. On a terminal the last one is cut where the line would not fit, as long as some of
+    it is left; elsewhere it is as wide as it likes.
+    """
     lines = [list(head), *([escaped(cell) for cell in row] for row in rows)]
     # The last column is not padded: it would give each line spaces at its end, and a long name would make all lines
     # long.
     widths = [max(len(line[column]) for line in lines) for column in range(len(head) - 1)]
-    return "\n".join("  ".join([*map(str.ljust, line, widths), line[-1]]).rstrip() for line in lines)
+    room = width_of_terminal() - sum(widths) - 2 * len(widths)
+    room = room if room >= _LEAST else 0
+    return "\n".join(
+        "  ".join([*map(str.ljust, line, widths), cut(line[-1], room) if room else line[-1]]).rstrip() for line in lines
+    )

@@ -1,12 +1,14 @@
 """`POST /purge`: what a server removes, and what it refuses."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from harness.running import HEAD
 from harness.serving import Served, served
+from noetl.cli.purge import _purged_by
 
 PLAYBOOK = HEAD + "workflow:\n  - step: start\n    tool: {kind: noop}\n"
 WAITING = HEAD.replace("t/t", "t/wait") + "workflow:\n  - step: start\n    tool: {kind: wait, events: [go]}\n"
@@ -82,3 +84,24 @@ def test_what_is_not_over_is_refused(server: Served) -> None:
     response = server.client.post("/purge", json={"executions": [waiting]})
     assert response.status_code == 409
     assert response.json()["detail"] == f"{waiting} is not over: it is running"
+
+
+def test_what_is_kept_stands_in_the_way_of_nothing(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a command that has a server purge some at a time."""
+    old, kept = [over(server) for _ in range(3)], [over(server) for _ in range(5)]
+
+    def ask(_: str, method: str, path: str, data: object) -> dict[str, object]:
+        asked.append(data)
+        return dict(server.client.request(method, path, json=data).json())
+
+    asked: list[object] = []
+    monkeypatch.setattr("noetl.cli.purge.ask_server", ask)
+    monkeypatch.setattr("noetl.cli.purge._AT_ONCE", 2)
+    with ExitStack() as owning:
+        for name in kept:
+            owning.enter_context(server.runtime.store.own(name))
+        done = _purged_by("http://x", {"playbook": "t/*"})
+    assert [each.execution_id for each in done.kept] == kept[::-1] and done.executions == len(old)
+    assert len(asked) == 4
+    rows = {row["execution_id"] for row in server.client.get("/executions").json()["executions"]}
+    assert rows == {*kept}

@@ -112,7 +112,7 @@ def test_executions_are_listed_newest_first(home: "Home") -> None:
     }
     assert set(rows[0]) == keys
     head, *lines = home.run("list").stdout.splitlines()
-    assert head.split() == ["EXECUTION", "STATUS", "STARTED", "(UTC)", "TOOK", "PLAYBOOK"]
+    assert head.split() == ["EXECUTION", "STATUS", "STARTED", "TOOK", "PLAYBOOK"]
     assert [line.split()[:2] for line in lines] == [[name, "completed"] for name in ids[::-1]]
     assert home.run("status").stdout == "2 completed\n"
     summary = home.json("status")
@@ -266,7 +266,7 @@ def test_events_are_envelopes_that_fit_their_schema(home: "Home") -> None:
     ]
     shown = home.run("events", execution).stdout.splitlines()
     assert len(shown) == len(lines)
-    assert shown[-1].split()[2:] == ["playbook.processed"]
+    assert shown[-1].split()[3:] == ["playbook.processed"]
 
 
 def test_events_are_whole_when_they_are_piped(home: "Home") -> None:
@@ -284,7 +284,7 @@ def test_events_are_followed_to_the_end(home: "Home") -> None:
         home.run("cancel", execution)
         rest = follower.stdout.read().splitlines()
         assert follower.wait(timeout=30) == 0
-    assert rest[-1].split()[2:] == ["playbook.processed"]
+    assert rest[-1].split()[3:] == ["playbook.processed"]
     child.wait()
 
 
@@ -467,7 +467,7 @@ def test_what_may_interrupt_and_what_interrupted_is_told(home: "Home") -> None:
     assert (step, by, name) == ("start", "signal", "halt")
     log = [json.loads(each) for each in home.run("events", execution, "--json").stdout.splitlines()]
     assert [each["ts"] for each in log if each["event_type"] == "step.interrupted"] == [at]
-    assert line == f"interrupted: start: by signal halt, at {at}"
+    assert line == f"interrupted: start: by signal halt, at {at[:10]} {at[11:19]}Z"
     assert home.json("list")[0]["status"] == "running"  # type: ignore[index, call-overload]
     child.kill()
     child.wait()

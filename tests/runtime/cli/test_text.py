@@ -7,10 +7,10 @@ import click
 import pytest
 
 from noetl.cli.inputs import payload_of, with_sets
-from noetl.cli.live import Area, cut
+from noetl.cli.live import Area
 from noetl.cli.progress import LINES_A_SECOND, PlainProgress
 from noetl.cli.sentences import Sentence
-from noetl.cli.text import amount, duration, escaped, json_text, table
+from noetl.cli.text import amount, cut, duration, escaped, json_text, moment, moment_in, table
 
 
 @pytest.mark.parametrize(
@@ -143,3 +143,21 @@ def test_an_area_is_drawn_in_place_below_the_lines() -> None:
 )
 def test_lines_are_cut_to_the_width(text: str, columns: int, shown: str) -> None:
     assert cut(text, columns) == shown
+
+
+def test_a_time_has_one_form() -> None:
+    """2026-03-01T09:00:00Z, by `date -u -d 2026-03-01T09:00:00 +%s`."""
+    micros = 1_772_355_600_123_456
+    assert moment(micros) == "2026-03-01 09:00:00Z"
+    assert moment(micros, millis=True) == "2026-03-01 09:00:00.123Z"
+    assert moment_in("2026-03-01T09:00:00.123456Z") == "2026-03-01 09:00:00Z"
+
+
+def test_on_a_terminal_a_table_fits_and_elsewhere_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("a", "x" * 100), ("bb", "y")]
+    assert table(("ONE", "TWO"), rows).splitlines()[1] == "a    " + "x" * 100
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "20")
+    assert table(("ONE", "TWO"), rows).splitlines() == ["ONE  TWO", "a    " + "x" * 14 + "…", "bb   y"]
+    monkeypatch.setenv("COLUMNS", "9")  # so little would say nothing
+    assert table(("ONE", "TWO"), rows).splitlines()[1] == "a    " + "x" * 100
