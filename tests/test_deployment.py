@@ -307,6 +307,39 @@ def test_the_image_is_of_what_is_there_and_not_root() -> None:
     assert entry == ["noetl"] and "noetl" in project["project"]["scripts"]
 
 
+@pytest.mark.long
+def test_the_steps_of_the_image_install_both_programs(tmp_path: Path) -> None:
+    """On this machine, in a folder that has what the image is built of and nothing else."""
+    found = [*_instructions((ROOT / "deploy" / "Dockerfile").read_text())]
+    source = tmp_path / "source"
+    source.mkdir()
+    for word, rest in found:
+        if word == "COPY" and "--from" not in rest:
+            *paths, target = rest.split()
+            for path in paths:
+                to = source / target / Path(path).name if target.endswith("/") else source / target
+                if (ROOT / path).is_dir():
+                    shutil.copytree(ROOT / path, to, ignore=shutil.ignore_patterns("__pycache__"))
+                else:
+                    shutil.copy(ROOT / path, to)
+    (extras,) = [rest.partition("=")[2] for word, rest in found if word == "ARG" and rest.startswith("EXTRAS")]
+    steps = next(rest for word, rest in found if word == "RUN")
+    place = tmp_path / "opt"
+    command = steps.replace("/opt/noetl", str(place)).replace("${EXTRAS}", extras)
+    done = subprocess.run(["sh", "-ec", command], cwd=source, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for words in (
+        ("noetlc", "--version"),
+        ("noetl", "server", "--check-config", "--port", "0"),
+        ("noetl", "worker", "-h"),
+    ):
+        done = subprocess.run(
+            [place / "bin" / words[0], *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert not (place / "bin" / "pip").exists()
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_systemd_understands_the_units(unit: Path, tmp_path: Path) -> None:

@@ -103,7 +103,11 @@ def _write_execution(runtime: Runtime, row: ExecutionRow, under: str, archive: z
     """Write all of an execution; returns what the manifest says of it."""
     events, page, end = 0, list[Json](), LogEnd()
     for record in runtime.store.read(row.execution_id):
-        end.read(record.body)
+        try:
+            end.read(record.body)
+        except codec.CodecError as error:  # as of an event that a newer version wrote
+            what = f"event {record.position} of {row.execution_id} cannot be read: {error}"
+            raise Damaged("the store", what) from None
         page.append([record.position, record.event_id, record.body.hex()])
         events = record.position
         if len(page) == _PAGE:

@@ -92,7 +92,8 @@ def resume(
         shown.say(f"{row.execution_id}: {escaped(row.playbook)}")
         go = partial(_resume, program, row.execution_id, retry_fault)
         try:
-            record_alone(runtime.store, "retry-fault" if retry_fault else "resume", row.execution_id)
+            deed = "retry-fault" if retry_fault else "resume"
+            runtime.keep(partial(record_alone, runtime.store, deed, row.execution_id))
             with owning_root(runtime, row):
                 return drive(runtime, program, DriveOptions(row.execution_id, url, as_json), go, shown)
         except Owned as problem:
