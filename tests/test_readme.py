@@ -30,6 +30,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 REFERENCE = (ROOT / "schema" / "README.md").read_text("utf-8")
 RUNTIME = (ROOT / "runtime" / "README.md").read_text("utf-8")
 NAMES = {
+    "number": "NUMBER",
     "name": "NAME",
     "execution_id": "ID",
     "digest": "DIGEST",

@@ -9,6 +9,7 @@ import pytest
 from noetl.ports import ExecutionRow, Store
 from noetl.ports.audit import Audit, Audited, AuditRow, WantedAudit
 from noetl.ports.mailbox import Letter, OpenWait
+from noetl.ports.notifications import NotificationRow, Notifications, Notifying
 from noetl.ports.outbox import Outbox, OutboxRow, Telling, WantedOutbox
 from noetl.ports.places import PlaceRow
 from noetl.ports.schedules import Scheduled, ScheduleRow, Schedules
@@ -78,6 +79,10 @@ def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], 
             lambda: triggering(store).put_trigger(TriggerRow(name, "after", {}, {})),
             lambda: triggering(store).triggers(name),
         ),
+        "notification": (
+            lambda: notifying(store).put_notification(NotificationRow(name, {})),
+            lambda: notifying(store).notifications(name),
+        ),
         "outbox": (
             lambda: outbox(store).put_outbox([OutboxRow(0, "t", name, None, 1, 1)]),
             lambda: [row.subject for row in outbox(store).outbox_rows(WantedOutbox())],
@@ -93,6 +98,12 @@ def deeds(store: Store) -> Audit:
     """The audit of a store."""
     assert isinstance(store, Audited)
     return store.audit
+
+
+def notifying(store: Store) -> Notifications:
+    """The notifications of a store."""
+    assert isinstance(store, Notifying)
+    return store.notifying
 
 
 def outbox(store: Store) -> Outbox:

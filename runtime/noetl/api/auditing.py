@@ -28,7 +28,7 @@ ANYBODY = "anybody"
 BURST, PER_SECOND = 100, 1.0
 """Refused requests that are recorded at once, and in a second after that: whoever has no token fills no store."""
 
-_NAMED_IN_PATHS = ("execution_id", "name", "worker")
+_NAMED_IN_PATHS = ("execution_id", "name", "worker", "number")
 
 
 class Auditor:

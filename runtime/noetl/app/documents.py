@@ -17,6 +17,7 @@ from noetl.ports import ExecutionRow
 from noetl.ports.audit import AuditRow
 from noetl.ports.catalogue import PlanRow
 from noetl.ports.mailbox import MailRow
+from noetl.ports.outbox import OutboxRow
 from noetl.ports.queries import LABEL, SEARCH, ExecutionAttribute
 from noetl.server.execution import status_of
 from noetl.server.found_by import attributes_of
@@ -180,3 +181,11 @@ def audit_document(row: AuditRow) -> dict[str, Json]:
     values: dict[str, Json] = {**row._asdict(), "at": iso_of(row.at)}
     del values["once"]
     return values
+
+
+def dead_letter_document(row: OutboxRow) -> dict[str, Json]:
+    """A dead letter, as the API has it and `--json` prints it."""
+    return {
+        "number": row.number, "topic": row.topic, "subject": row.subject, "at": iso_of(row.at), "tries": row.tries,
+        "reason": row.trouble,
+    }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from noetl.host.log_lines import log_line
 from noetl.ports import Clock, StoreFailure
@@ -39,7 +39,7 @@ Teller = Callable[[OutboxRow], None]
 
 class OutboxDelivery(threading.Thread):
     """Tells the rows of topics, each by its teller: a topic that ends in `:` stands for all that begin so. `say` hears
-    of rows that are dead.
+    of rows that are dead. `looks` are looked at before each look at what is due, and put what they find.
     """
 
     def __init__(
@@ -49,7 +49,9 @@ class OutboxDelivery(threading.Thread):
         clock: Clock,
         say: Callable[[str], None],
         every: float = EVERY,
+        looks: Sequence[Callable[[], None]] = (),
     ) -> None:
+        self._looks = looks
         super().__init__(name="noetl-outbox", daemon=True)
         self._outbox = outbox
         self._tellers = tellers
@@ -76,6 +78,8 @@ class OutboxDelivery(threading.Thread):
 
     def look(self) -> bool:
         """Tell what is due; whether there was anything. Raises StoreFailure."""
+        for look in self._looks:
+            look()
         now = self._clock.now()
         rows = self._outbox.take_outbox([*self._tellers], now, now + LEASE, AT_ONCE)
         for row in rows:

@@ -12,6 +12,7 @@ from noetl_ir.expr import Json
 _COMMANDS = {
     "Playbook": "noetl register",
     "Schedule": "noetl schedules put",
+    "Notification": "noetl notifications put",
     "Trigger": "noetl triggers put",
 }
 """The commands that keep documents, by their kind."""

@@ -43,14 +43,7 @@ class SqlOutbox(ABC):
 
     def put_outbox(self, rows: Sequence[OutboxRow], *, instead_of: int = 0) -> None:
         """`Outbox.put_outbox`."""
-
-        def put(tx: RowTransaction) -> None:
-            for row in rows:
-                tx.rows(_PUT, _values(row))
-            if instead_of:
-                tx.rows("DELETE FROM outbox WHERE number = :number", {"number": instead_of})
-
-        self.change(put)
+        self.change(lambda tx: put_rows(tx, rows, instead_of))
 
     def take_outbox(self, topics: Collection[str], now: int, until: int, limit: int) -> tuple[OutboxRow, ...]:
         """`Outbox.take_outbox`."""
@@ -130,6 +123,14 @@ class SqlOutbox(ABC):
     @abstractmethod
     def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """The rows of a query, whose parameters are written `:name`."""
+
+
+def put_rows(tx: RowTransaction, rows: Sequence[OutboxRow], instead_of: int) -> None:
+    """`Outbox.put_outbox` within a transaction."""
+    for row in rows:
+        tx.rows(_PUT, _values(row))
+    if instead_of:
+        tx.rows("DELETE FROM outbox WHERE number = :number", {"number": instead_of})
 
 
 def _done(tx: RowTransaction, query: str, values: Mapping[str, Any]) -> None:

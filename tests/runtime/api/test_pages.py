@@ -13,6 +13,7 @@ from noetl.api.openapi import document
 from noetl.api.operation import Operation
 from noetl.api.pages import LONGEST_PAGE
 from noetl.api.routes import ROUTES
+from noetl.ports.outbox import OutboxRow, Telling
 from noetl.secrets.credentials import Credentials
 
 TOKENS = [BearerToken(role, role, digest_of(f"secret-{role}")) for role in ROLES]
@@ -29,6 +30,7 @@ NO_LISTS = {
     **dict.fromkeys(
         (("get_outline", key) for key in ("keys", "kinds", "pools", "credentials", "children")), "as long as the plan"
     ),
+    ("get_notification", "on"): "some of `EVENTS`",
     ("get_trigger", "dead_letters"): "at most `trigger_book.LETTERS`",
     ("get_findings", "findings"): "at most `derived.MOST`",
     ("get_differences", "changes"): "the same",
@@ -84,6 +86,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             assert up.client.put(f"/schedules/{name}", json=body).status_code == 200
             body = {**body, "kind": "Trigger", "spec": {"playbook": "t/t", "after": {"playbook": "x"}}}
             assert up.client.put(f"/triggers/{name}", json=body).status_code == 200
+        for name in ("daily", "mail", "oncall"):
+            spec = {"on": ["failed"], "to": {"webhook": {"url": "https://example.org"}}}
+            body = {"apiVersion": "noetl.io/v2", "kind": "Notification", "metadata": {"name": name}, "spec": spec}
+            assert up.client.put(f"/notifications/{name}", json=body).status_code == 200
+        assert isinstance(up.runtime.store, Telling)
+        up.runtime.store.outbox.put_outbox([OutboxRow(0, "t", name, None, 1, 1) for name in ("a", "b", "c")])
+        for number in (1, 2, 3):
+            up.runtime.store.outbox.put_off_outbox(number, 1, "no", dead=True)
         one = _one(up)
         logs = [signed(up.runtime.store, {**PRINTED, "execution_id": one, "offset": 5 * at}) for at in range(3)]
         assert up.client.post("/logs", json={"logs": logs}).status_code == 202

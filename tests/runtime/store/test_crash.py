@@ -22,6 +22,7 @@ WRITER = """
 import os, signal, sys
 from noetl.ports import ExecutionRow
 from noetl.ports.audit import AuditRow
+from noetl.ports.notifications import NotificationRow
 from noetl.ports.outbox import OutboxRow
 from noetl.ports.mailbox import Letter
 from noetl.ports.places import PlaceRow
@@ -47,6 +48,7 @@ store.scheduling.put_schedule(ScheduleRow("nightly", {}, 1))
 store.triggering.put_trigger(TriggerRow("hook", "webhook", {}, {}))
 store.audit.add_deed(AuditRow(0, 1, "ann", "cli", "", "stop", "", once="a"))
 store.outbox.put_outbox([OutboxRow(0, "t", "s", None, 1, 1)])
+store.notifying.put_notification(NotificationRow("n", {}))
 with store.own("e1"):
     position = 1
     while position < 3_000:
@@ -109,6 +111,8 @@ def test_a_process_killed_at_a_named_point(tmp_path: Path, point: str, turn: int
             assert [place.key for place in store.places()] == ["k"] * is_done
         elif point.startswith("mail"):
             assert store.mailbox.await_letter(OpenWait("k", "e1", "c", ("go",))) is is_done
+        elif point.startswith("notification"):
+            assert len(store.notifying.notifications()) == int(is_done)
         elif point.startswith("outbox"):
             assert len(store.outbox.outbox_rows(WantedOutbox())) == int(is_done)
         elif point.startswith("audit"):

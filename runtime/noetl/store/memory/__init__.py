@@ -40,6 +40,7 @@ from noetl.ports.purges import Purges
 from noetl.store import is_sealed, missing, seal_of
 from noetl.store.memory.audit import MemoryAudit
 from noetl.store.memory.mailbox import MemoryMailbox
+from noetl.store.memory.notifications import MemoryNotifications
 from noetl.store.memory.outbox import MemoryOutbox
 from noetl.store.memory.schedules import MemorySchedules
 from noetl.store.memory.triggers import MemoryTriggers
@@ -51,7 +52,19 @@ if TYPE_CHECKING:
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post", "mail", "purge", "schedule", "trigger", "audit", "outbox")
+    for operation in (
+        "create",
+        "append",
+        "put_plan",
+        "post",
+        "mail",
+        "purge",
+        "schedule",
+        "trigger",
+        "audit",
+        "outbox",
+        "notification",
+    )
     for point in ("before_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet, about to take effect, done but not yet acknowledged."""
@@ -112,6 +125,9 @@ class MemoryStore:
             self._record_deed,
         )
         self.outbox = MemoryOutbox(partial(self._changing, "outbox"), self._looking)
+        self.notifying = MemoryNotifications(
+            partial(self._changing, "notification"), self._looking, self.outbox, self._record_deed
+        )
         self.audit = MemoryAudit(partial(self._changing, "audit"), self._looking)
         self.triggering = MemoryTriggers(partial(self._changing, "trigger"), self._looking, self.audit.record_deed)
         self.scheduling = MemorySchedules(partial(self._changing, "schedule"), self._looking, self.audit.record_deed)

@@ -46,9 +46,13 @@ class MemoryOutbox:
     def put_outbox(self, rows: Sequence[OutboxRow], *, instead_of: int = 0) -> None:
         """`Outbox.put_outbox`."""
         with self._changing():
-            for row in rows:
-                self._put(row._replace(body=json.loads(json.dumps(row.body))))
-            self._rows.pop(instead_of, None)
+            self.put_rows(rows, instead_of)
+
+    def put_rows(self, rows: Sequence[OutboxRow], instead_of: int) -> None:
+        """`Outbox.put_outbox` within a change."""
+        for row in rows:
+            self._put(row._replace(body=json.loads(json.dumps(row.body))))
+        self._rows.pop(instead_of, None)
 
     def take_outbox(self, topics: Collection[str], now: int, until: int, limit: int) -> tuple[OutboxRow, ...]:
         """`Outbox.take_outbox`."""

@@ -81,6 +81,7 @@ FAULT_POINTS = tuple(
         "trigger",
         "audit",
         "outbox",
+        "notification",
     )
     for point in ("before_write", "after_write", "before_commit", "after_commit")
 )

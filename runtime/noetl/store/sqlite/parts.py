@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from noetl.ports.audit import Audit
     from noetl.ports.mailbox import Mailbox
     from noetl.ports.maintenance import Maintenance
+    from noetl.ports.notifications import Notifications
     from noetl.ports.outbox import Outbox
     from noetl.ports.purges import Purges
     from noetl.ports.schedules import Schedules
@@ -52,6 +53,12 @@ class SqliteParts:
         from noetl.store.sqlite.outbox import SqliteOutbox  # no run uses it
 
         return SqliteOutbox(self._whole)
+
+    @cached_property
+    def notifying(self) -> Notifications:
+        from noetl.store.sqlite.notifications import SqliteNotifications  # no run uses it
+
+        return SqliteNotifications(self._whole)
 
     @cached_property
     def triggering(self) -> Triggers:

@@ -1,0 +1,123 @@
+"""Notifications over the API, and dead letters: what could not be told outside, with its reason and a way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pydantic import JsonValue
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from noetl.api.bodies import Body, body_of, natural
+from noetl.api.handlers import service_of
+from noetl.api.pages import LAST_POSITION, limit_of, page, position_of
+from noetl.api.problems import BadRequest, Rejected, Unknown
+from noetl.api.responses import JSONResponse
+from noetl.app.clock import WallClock
+from noetl.app.documents import dead_letter_document
+from noetl.app.notification_book import NoSuchNotification, NotificationBook
+from noetl.ports.outbox import Outbox, Telling, WantedOutbox
+from noetl.server.checked_documents import BadDocument
+from noetl_ir.expr import Json
+
+
+class NotificationBody(Body):
+    """A notification, as `noetl notifications put` takes it."""
+
+    apiVersion: str
+    kind: str
+    metadata: dict[str, JsonValue]
+    spec: dict[str, JsonValue]
+
+
+async def list_notifications(request: Request) -> Response:
+    """Notifications by name: of what they tell, how many messages wait, and what hinders them."""
+    limit, after = limit_of(request), request.query_params.get("after", "")
+    rows = await run_in_threadpool(_book(request).documents, after, limit)
+    return page("notifications", rows, rows[-1]["name"] if len(rows) == limit else None)
+
+
+async def get_notification(request: Request) -> Response:
+    """A notification, and how it stands."""
+    return JSONResponse(await run_in_threadpool(_known, request, _book(request).document))
+
+
+async def put_notification(request: Request) -> Response:
+    """Keep a notification under its name; one that is there is replaced. It is about what ends from now on."""
+    body = await body_of(request, NotificationBody)
+    document: dict[str, Json] = body.model_dump()
+    try:
+        return JSONResponse(await run_in_threadpool(_book(request).put, document, request.path_params["name"]))
+    except BadDocument as problem:
+        raise BadRequest(str(problem)) from None
+
+
+async def delete_notification(request: Request) -> Response:
+    """Keep a notification no more; messages that were not sent are not sent any more."""
+    await run_in_threadpool(_known, request, _book(request).remove)
+    return Response(status_code=204)
+
+
+async def pause_notification(request: Request) -> Response:
+    """Tell nobody by it until it is resumed; what happens meanwhile is passed."""
+    return JSONResponse(await run_in_threadpool(_known, request, _book(request).pause))
+
+
+async def resume_notification(request: Request) -> Response:
+    """Go on with what happens from now on."""
+    return JSONResponse(await run_in_threadpool(_known, request, _book(request).resume))
+
+
+async def test_notification(request: Request) -> Response:
+    """Have a message sent that is about nothing, to see that it comes through."""
+    return JSONResponse(await run_in_threadpool(_known, request, _book(request).test), 202)
+
+
+async def list_dead_letters(request: Request) -> Response:
+    """Dead letters: what could not be told outside and is tried no more, the oldest first, with the reason."""
+    limit, after = limit_of(request), position_of(request)
+    rows = await run_in_threadpool(_outbox(request).outbox_rows, WantedOutbox(dead=True, after=after, limit=limit))
+    behind = rows[-1].number if len(rows) == limit else None
+    return page("dead_letters", [dead_letter_document(row) for row in rows], behind)
+
+
+async def retry_dead_letter(request: Request) -> Response:
+    """Try a dead letter again, as if it had not failed."""
+    number = _number(request)
+    if not await run_in_threadpool(_outbox(request).revive_outbox, number, WallClock().now()):
+        raise Unknown(f"there is no dead letter {number}")
+    return JSONResponse({"number": number}, 202)
+
+
+async def drop_dead_letter(request: Request) -> Response:
+    """Forget a dead letter."""
+    number, outbox = _number(request), _outbox(request)
+    found = await run_in_threadpool(outbox.outbox_rows, WantedOutbox(dead=True, after=number - 1, limit=1))
+    if not found or found[0].number != number:
+        raise Unknown(f"there is no dead letter {number}")
+    await run_in_threadpool(outbox.settle_outbox, number)
+    return Response(status_code=204)
+
+
+def _number(request: Request) -> int:
+    return natural("number", request.path_params["number"], 1, LAST_POSITION)
+
+
+def _outbox(request: Request) -> Outbox:
+    store = service_of(request).runtime.store
+    if not isinstance(store, Telling):
+        raise Rejected("this store has no outbox")
+    return store.outbox
+
+
+def _book(request: Request) -> NotificationBook:
+    return NotificationBook(service_of(request).runtime, WallClock())
+
+
+def _known(request: Request, work: Callable[[str], Json]) -> Json:
+    """Do something with the notification that the address names. Raises Unknown."""
+    try:
+        return work(request.path_params["name"])
+    except NoSuchNotification as problem:
+        raise Unknown(str(problem)) from None

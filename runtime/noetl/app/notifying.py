@@ -1,0 +1,224 @@
+"""The notifications of a server: ends and late executions become messages in the outbox, and those are sent."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+from noetl.app.mailing import NotMailed, send_mail
+from noetl.app.outbox_delivery import NotTold
+from noetl.app.runtime import Runtime
+from noetl.app.snapshots import UnreadableExecution, events_of
+from noetl.clients.http import HttpRequest, HttpResponse, RequestLimits, exchange_now
+from noetl.ports import Clock, ExecutionRow, Wanted
+from noetl.ports.notifications import Notifications, ToldState
+from noetl.ports.outbox import OutboxRow
+from noetl.secrets.credentials import CredentialProblem, Credentials
+from noetl.server.checked_documents import BadDocument
+from noetl.server.notifications.deciding import EndedRun, late_message, sentence_of, told_of
+from noetl.server.notifications.document import Notification, Recipient, notification_of
+from noetl_ir.expr import Json
+
+ENDS = "notify"
+"""The topic of ends that notifications are held against."""
+
+MESSAGES = "notify:"
+"""How topics of messages begin: behind it stands the name of the notification."""
+
+LOOK_EVERY = 15_000_000
+"""Microseconds between two looks for executions that are late."""
+
+_PAGE = 500
+_SECONDS = 20.0
+_MOST = 1 << 20
+_TRIES = 5
+
+
+class EndTeller:
+    """Holds ends against all notifications, and puts what is to be told."""
+
+    def __init__(self, runtime: Runtime, kept: Notifications, clock: Clock) -> None:
+        self._runtime = runtime
+        self._kept = kept
+        self._clock = clock
+
+    def __call__(self, row: OutboxRow) -> None:
+        """Put the messages about the end of an execution. Raises NotTold, StoreFailure."""
+        found = self._runtime.store.execution(row.subject)
+        if found is None or found.ended is None or self._runtime.was_scripted(row.subject):
+            return
+        run = ended_run(self._runtime, found)
+        rules = [rule for rule in known(self._kept) if rule.is_about(run.playbook)]
+        for _ in range(_TRIES):
+            states, rows = self._decided(rules, run)
+            if self._kept.decide_told(states, rows, instead_of=row.number):
+                return
+        raise NotTold("what was told of the playbook changes all the time")
+
+    def _decided(self, rules: Sequence[Notification], run: EndedRun) -> tuple[list[ToldState], list[OutboxRow]]:
+        states, rows, now = list[ToldState](), list[OutboxRow](), self._clock.now()
+        mark = late_mark(run.execution_id)
+        for rule in rules:
+            there = self._kept.told_states(rule.name, (run.playbook, mark))
+            before, late = there.get(run.playbook), there.get(mark)
+            told = told_of(rule, run, before, late, now)
+            if told.state != before:
+                states.append(ToldState(rule.name, run.playbook, before, told.state))
+            if late is not None:
+                states.append(ToldState(rule.name, mark, late, None))
+            if told.message is not None:
+                subject = f"{told.message['event']} {run.execution_id} {run.ended}"
+                rows.append(OutboxRow(0, MESSAGES + rule.name, subject, told.message, now, now))
+        return states, rows
+
+
+class LateLooks:
+    """Looks for executions that should be over by what a notification says."""
+
+    def __init__(self, runtime: Runtime, kept: Notifications, clock: Clock) -> None:
+        self._runtime = runtime
+        self._kept = kept
+        self._clock = clock
+        self._due = 0
+
+    def __call__(self) -> None:
+        """Put a message for each that has become late, if it is time. Raises StoreFailure."""
+        now = self._clock.now()
+        if now < self._due:
+            return
+        self._due = now + LOOK_EVERY
+        for rule in known(self._kept):
+            if rule.late_after:
+                self._look(rule, now)
+
+    def _look(self, rule: Notification, now: int) -> None:
+        wanted = Wanted(open=True, top=True, limit=_PAGE, started_before=now - rule.late_after)
+        while page := self._runtime.store.executions(wanted):
+            rows = [row for row in page if rule.is_about(row.playbook)]
+            told = self._kept.told_states(rule.name, [late_mark(row.execution_id) for row in rows])
+            for row in rows:
+                mark = late_mark(row.execution_id)
+                if mark not in told and not self._runtime.was_scripted(row.execution_id):
+                    self._put(rule, row, mark, now)
+            if len(page) < _PAGE:
+                return
+            wanted = wanted._replace(before=page[-1].execution_id)
+
+    def _put(self, rule: Notification, row: ExecutionRow, mark: str, now: int) -> None:
+        run = EndedRun(row.execution_id, row.playbook, row.status, row.started, None)
+        message = OutboxRow(0, MESSAGES + rule.name, f"late {row.execution_id}", late_message(rule, run), now, now)
+        # Another server may have told it since the look.
+        self._kept.decide_told([ToldState(rule.name, mark, None, {"late": True})], [message])
+
+
+class MessageSender:
+    """Sends messages where their notification says, with the credentials that are kept beside the store."""
+
+    def __init__(self, runtime: Runtime, kept: Notifications) -> None:
+        self._runtime = runtime
+        self._kept = kept
+
+    def __call__(self, row: OutboxRow) -> None:
+        """Send a message. Raises NotTold, StoreFailure."""
+        name = row.topic.removeprefix(MESSAGES)
+        found = self._kept.notifications(name)
+        if not found or not isinstance(row.body, dict):  # nobody wants it any more
+            return
+        if found[0].paused:
+            raise NotTold("the notification is paused")
+        try:
+            address = notification_of(found[0].document).address
+        except BadDocument as problem:  # a newer version may have put it there
+            raise NotTold(f"it is no notification: {problem}") from None
+        fields = self._credential(address)
+        if address.way == "mail":
+            self._mail(address, fields, row.body, f"{name} {row.subject}")
+        else:
+            self._post(address, fields, row.body, f"{name} {row.subject}")
+
+    def _credential(self, address: Recipient) -> dict[str, Json]:
+        if not address.credential:
+            return {}
+        try:
+            found = Credentials(self._runtime.secrets_path).fields(address.credential)
+        except CredentialProblem as problem:
+            raise NotTold(str(problem)) from None
+        if found is None:
+            raise NotTold(f"there is no credential `{address.credential}` beside the store of this server")
+        return found
+
+    def _mail(self, address: Recipient, fields: Mapping[str, Json], message: Mapping[str, Json], once: str) -> None:
+        try:
+            send_mail(address, fields, message, once, self._runtime.settings.fence)
+        except NotMailed as problem:
+            raise NotTold(str(problem)) from None
+
+    def _post(self, address: Recipient, fields: Mapping[str, Json], message: Mapping[str, Json], once: str) -> None:
+        url = address.url or fields.get("url")
+        if not isinstance(url, str):
+            raise NotTold(f"the credential `{address.credential}` has no field `url`")
+        body = json.dumps(slack_body(message) if address.way == "slack" else message).encode()
+        headers = {"Content-Type": "application/json", "Idempotency-Key": sha256(once.encode()).hexdigest()}
+        if isinstance(token := fields.get("token"), str):
+            headers["Authorization"] = f"Bearer {token}"
+        if isinstance(secret := fields.get("secret"), str):
+            headers["X-Noetl-Signature-256"] = "sha256=" + hmac.new(secret.encode(), body, sha256).hexdigest()
+        request = HttpRequest("POST", url, headers, content=body)
+        got = exchange_now(request, RequestLimits(total=_SECONDS, most=_MOST), self._runtime.settings.fence)
+        if not isinstance(got, HttpResponse):
+            # Its message may name the address, which is a secret where it comes from a credential.
+            code = str((got.error or {}).get("code", "http.failed"))
+            text = str((got.error or {}).get("message", "")) if address.url else "the address of the credential"
+            raise NotTold(f"{code}: {text}")
+        if not 200 <= got.status < 300:
+            raise NotTold(f"http.status_{got.status}")
+
+
+def slack_body(message: Mapping[str, Json]) -> dict[str, Json]:
+    """A message in the shape of Slack's incoming webhooks, which others take, too."""
+    text = sentence_of(message).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    link = message.get("link")
+    tail = (
+        f"\n<{link}|execution {message.get('execution_id')}>" if link else f"\nexecution {message.get('execution_id')}"
+    )
+    sign = {"recovered": ":white_check_mark:", "completed": ":white_check_mark:", "late": ":hourglass:"}
+    return {"text": f"{sign.get(str(message.get('event')), ':x:')} {text}{tail}"}
+
+
+def known(kept: Notifications) -> list[Notification]:
+    """The notifications that are not paused; one that cannot be read is passed over, and told in their list."""
+    found = []
+    for row in kept.notifications():
+        if not row.paused:
+            try:
+                found.append(notification_of(row.document))
+            except BadDocument:
+                continue
+    return found
+
+
+def late_mark(execution_id: str) -> str:
+    """The subject under which it is known that an execution was told to be late."""
+    return f"late {execution_id}"
+
+
+def ended_run(runtime: Runtime, row: ExecutionRow) -> EndedRun:
+    """An execution that is over, with code and message of its failure; secrets are hidden as in its log."""
+    run = EndedRun(row.execution_id, row.playbook, row.status, row.started, row.ended, row.error or "")
+    if row.status not in ("failed", "blocked"):
+        return run
+    try:
+        for _, event in events_of(runtime, row.execution_id):
+            if event.event_type == "workflow.finished":
+                run = _with_error(run, event.data.get("error"), event.data.get("reason"))
+    except UnreadableExecution:
+        pass
+    return run
+
+
+def _with_error(run: EndedRun, error: Json, reason: Json) -> EndedRun:
+    if isinstance(error, dict):
+        return run._replace(code=str(error.get("code") or run.code), message=str(error.get("message") or ""))
+    return run._replace(code=run.code or run.status, message=str(reason or ""))

@@ -1,0 +1,103 @@
+"""dead-letters: what could not be told outside of a store, and a way back."""
+
+from __future__ import annotations
+
+import click
+
+from noetl.app.clock import WallClock
+from noetl.app.documents import dead_letter_document
+from noetl.app.runtime import Runtime
+from noetl.cli.remote import UnknownToServer, all_pages, ask_server
+from noetl.cli.stores import existing_runtime, is_remote, json_option, runtime_to_change, server_option, store_option
+from noetl.cli.text import Problem, escaped, json_text, table
+from noetl.ports.outbox import Outbox, Telling, WantedOutbox
+from noetl_ir.expr import Json
+
+
+@click.group("dead-letters", short_help="List what could not be told outside, and try it again.")
+def dead_letters() -> None:
+    """Look at messages and traces that a server has tried to tell too often, and is trying no more."""
+
+
+@dead_letters.command("list", short_help="List dead letters, with their reasons.")
+@server_option
+@store_option
+@json_option
+def list_(url: str, as_json: bool) -> int:
+    """List dead letters, the oldest first, each with its reason."""
+    if is_remote(url):
+        rows = all_pages(url, "/dead-letters")
+    else:
+        with existing_runtime(url) as runtime:
+            rows = [dead_letter_document(row) for row in _outbox(runtime).outbox_rows(WantedOutbox(dead=True))]
+    if as_json:
+        click.echo(json_text([*rows]))
+    elif rows:
+        click.echo(table(("NUMBER", "TO", "ABOUT", "TRIES", "REASON"), map(_cells, rows)))
+    else:
+        click.echo("no dead letters", err=True)
+    return 0
+
+
+@dead_letters.command("retry", short_help="Try dead letters again.")
+@click.argument("numbers", nargs=-1, required=True, type=click.IntRange(1), metavar="NUMBER...")
+@server_option
+@store_option
+@json_option
+def retry(numbers: tuple[int, ...], url: str, as_json: bool) -> int:
+    """Have a server try dead letters again, as if they had not failed."""
+    for number in numbers:
+        if is_remote(url):
+            _ask(url, "POST", f"/dead-letters/{number}/retry")
+        else:
+            with runtime_to_change(url) as runtime:
+                if not _outbox(runtime).revive_outbox(number, WallClock().now()):
+                    raise Problem(f"there is no dead letter {number}")
+    _tell("tried again", numbers, as_json=as_json)
+    return 0
+
+
+@dead_letters.command("drop", short_help="Forget dead letters.")
+@click.argument("numbers", nargs=-1, required=True, type=click.IntRange(1), metavar="NUMBER...")
+@server_option
+@store_option
+@json_option
+def drop(numbers: tuple[int, ...], url: str, as_json: bool) -> int:
+    """Forget dead letters: nobody is told any more."""
+    for number in numbers:
+        if is_remote(url):
+            _ask(url, "DELETE", f"/dead-letters/{number}")
+        else:
+            with runtime_to_change(url) as runtime:
+                found = _outbox(runtime).outbox_rows(WantedOutbox(dead=True, after=number - 1, limit=1))
+                if not found or found[0].number != number:
+                    raise Problem(f"there is no dead letter {number}")
+                _outbox(runtime).settle_outbox(number)
+    _tell("dropped", numbers, as_json=as_json)
+    return 0
+
+
+def _ask(url: str, method: str, path: str) -> None:
+    try:
+        ask_server(url, method, path)
+    except UnknownToServer as problem:
+        raise Problem(str(problem)) from None
+
+
+def _outbox(runtime: Runtime) -> Outbox:
+    assert isinstance(runtime.store, Telling), "every store that is no server's has an outbox"
+    return runtime.store.outbox
+
+
+def _tell(done: str, numbers: tuple[int, ...], *, as_json: bool) -> None:
+    click.echo(json_text([*numbers]) if as_json else f"{done}: {', '.join(map(str, numbers))}")
+
+
+def _cells(row: dict[str, Json]) -> tuple[str, ...]:
+    return (
+        str(row["number"]), escaped(str(row["topic"])), escaped(str(row["subject"])), str(row["tries"]),
+        escaped(str(row["reason"])),
+    )  # fmt: skip
+
+
+COMMAND = dead_letters

@@ -1,0 +1,354 @@
+"""Notifications: who is told of which ends, once, whatever is away or dies, over HTTP and SMTP, and no secret."""
+
+import hmac
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, NamedTuple
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult, LoginPassword
+
+from harness.running import HEAD
+from harness.serving import Served, served, until
+from noetl.app.outbox_delivery import TRIES, OutboxDelivery
+from noetl.app.telling import delivery_of
+from noetl.ports.outbox import Outbox, Telling, WantedOutbox
+from noetl.secrets.credentials import Credentials
+from noetl.server.checked_documents import BadDocument
+from noetl.server.notifications.deciding import EndedRun, told_of
+from noetl.server.notifications.document import notification_of
+
+SECRET = "hidden-12345678"
+FAILS = f"{HEAD}workflow:\n  - {{step: start, tool: {{kind: python, code: 'raise ValueError(\"no <b>\")'}}}}\n"
+WORKS = f"{HEAD}workflow:\n  - {{step: start, tool: {{kind: noop}}}}\n"
+WAITS = f"{HEAD}workflow:\n  - {{step: start, tool: {{name: w, kind: wait, events: [go]}}}}\n"
+
+
+class Hook(NamedTuple):
+    """A receiver of webhooks: the requests that came; `refusals` is how many are refused."""
+
+    url: str
+    bodies: list[dict[str, Any]]
+    requests: list[tuple[dict[str, str], bytes]]
+    refusals: list[int]
+
+
+@contextmanager
+def hooked() -> Iterator[Hook]:
+    bodies: list[dict[str, Any]] = []
+    requests: list[tuple[dict[str, str], bytes]] = []
+    refusals = [0]
+
+    class HookHandler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            status = 503 if refusals[0] else 204
+            refusals[0] -= bool(refusals[0])
+            if status == 204:
+                bodies.append(json.loads(body))
+                requests.append(({name.lower(): value for name, value in self.headers.items()}, body))
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), HookHandler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield Hook(f"http://127.0.0.1:{server.server_port}/{SECRET}", bodies, requests, refusals)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def document(to: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    whole = {"on": ["failed", "recovered"], "to": to, **spec}
+    return {"apiVersion": "noetl.io/v2", "kind": "Notification", "metadata": {"name": "oncall"}, "spec": whole}
+
+
+def put(up: Served, to: dict[str, Any], **spec: Any) -> None:
+    response = up.client.put("/notifications/oncall", json=document(to, **spec))
+    assert response.status_code == 200, response.text
+
+
+def outbox_of(up: Served) -> Outbox:
+    store = up.runtime.store
+    assert isinstance(store, Telling)
+    return store.outbox
+
+
+def delivery(up: Served) -> OutboxDelivery:
+    found = delivery_of(up.runtime, up.said.append)
+    assert found is not None
+    return found
+
+
+def run(up: Served, source: str) -> str:
+    assert up.client.post("/playbooks", content=source).status_code == 201
+    one = up.start()
+    until(lambda: up.status(one) in ("completed", "failed"))
+    return one
+
+
+def told(up: Served, tells: OutboxDelivery) -> None:
+    while tells.look():
+        pass
+
+
+def test_a_failure_and_its_recovery_are_told_once_each(tmp_path: Path) -> None:
+    with hooked() as hook, served(tmp_path) as up:
+        Credentials(up.runtime.secrets_path).add_credential("hook", "generic", {"url": hook.url, "secret": SECRET})
+        put(up, {"webhook": {"credential": "hook"}}, quiet="1h", page="https://noetl.example.org/")
+        tells = delivery(up)
+        run(up, WORKS)
+        first = run(up, FAILS)
+        told(up, tells)
+        (message,) = hook.bodies
+        assert (message["event"], message["playbook"], message["execution_id"]) == ("failed", "t/t", first)
+        assert (message["code"], message["message"]) == ("python.exception", "no <b>")
+        assert message["link"] == f"https://noetl.example.org/#/executions/{first}"
+        headers, body = hook.requests[0]
+        signature = hmac.new(SECRET.encode(), body, sha256).hexdigest()
+        assert headers["x-noetl-signature-256"] == f"sha256={signature}"
+        run(up, FAILS)
+        run(up, FAILS)
+        told(up, tells)
+        assert len(hook.bodies) == 1, "the same failure within the hour"
+        last = run(up, WORKS)
+        run(up, WORKS)
+        told(up, tells)
+        assert [each["event"] for each in hook.bodies] == ["failed", "recovered"]
+        assert hook.bodies[1]["execution_id"] == last and hook.bodies[1]["failing_since"] == message["ended"]
+        run(up, FAILS)
+        told(up, tells)
+        assert [each["event"] for each in hook.bodies] == ["failed", "recovered", "failed"]
+        assert outbox_of(up).outbox_rows(WantedOutbox()) == ()
+        shown = up.client.get("/notifications/oncall").json()
+        assert (shown["waiting"], shown["dead"], shown["trouble"], shown["to"]) == (0, 0, None, "webhook")
+
+
+def test_what_it_is_not_about_is_not_told(tmp_path: Path) -> None:
+    with hooked() as hook, served(tmp_path) as up:
+        put(up, {"webhook": {"url": hook.url}}, playbooks=["etl/*"])
+        tells = delivery(up)
+        run(up, FAILS)
+        told(up, tells)
+        put(up, {"webhook": {"url": hook.url}}, codes=["http.*"])
+        run(up, FAILS)
+        told(up, tells)
+        up.client.post("/notifications/oncall/pause")
+        put(up, {"webhook": {"url": hook.url}})
+        run(up, FAILS)
+        told(up, tells)
+        assert hook.bodies == []
+        up.client.post("/notifications/oncall/resume")
+        run(up, FAILS)
+        told(up, tells)
+        assert len(hook.bodies) == 1
+
+
+def test_one_that_is_late_is_told_once_and_when_it_is_over(tmp_path: Path) -> None:
+    with hooked() as hook, served(tmp_path) as up:
+        put(up, {"webhook": {"url": hook.url}}, on=["late", "recovered"], late_after="1s")
+        assert up.client.post("/playbooks", content=WAITS).status_code == 201
+        one = up.start()
+
+        def looked() -> bool:
+            told(up, delivery(up))  # anew each time: one server looks every 15 s
+            return bool(hook.bodies)
+
+        until(looked, 30)
+        for _ in range(3):
+            told(up, delivery(up))
+        (message,) = hook.bodies
+        assert (message["event"], message["execution_id"], message["status"]) == ("late", one, "running")
+        up.client.post(f"/executions/{one}/signal", json={"name": "go"})
+        until(lambda: up.status(one) == "completed")
+        told(up, delivery(up))
+        assert [each["event"] for each in hook.bodies] == ["late", "recovered"]
+
+
+def test_what_is_refused_is_tried_again_and_then_dead_with_a_way_back(tmp_path: Path) -> None:
+    with hooked() as hook, served(tmp_path) as up:
+        Credentials(up.runtime.secrets_path).add_credential("hook", "generic", {"url": hook.url})
+        put(up, {"webhook": {"credential": "hook"}})
+        tells, outbox = delivery(up), outbox_of(up)
+        hook.refusals[0] = TRIES
+        run(up, FAILS)
+        told(up, tells)
+        for number in range(1, TRIES):
+            (row,) = outbox.outbox_rows(WantedOutbox())
+            assert (row.tries, row.trouble, row.is_dead) == (number, "http.status_503", False)
+            tells._tell(row)
+        (dead,) = up.client.get("/dead-letters").json()["dead_letters"]
+        assert dead["reason"] == "http.status_503" and dead["topic"] == "notify:oncall"
+        assert any("noetl dead-letters" in line for line in up.said)
+        assert up.client.get("/notifications/oncall").json()["dead"] == 1
+        assert up.client.post(f"/dead-letters/{dead['number']}/retry").status_code == 202
+        told(up, tells)
+        assert len(hook.bodies) == 1 and up.client.get("/dead-letters").json()["dead_letters"] == []
+        assert up.client.post(f"/dead-letters/{dead['number']}/retry").status_code == 404
+
+
+def test_no_trouble_tells_the_address_that_is_a_secret(tmp_path: Path) -> None:
+    with served(tmp_path) as up:
+        url = f"http://127.0.0.1:9/{SECRET}"
+        Credentials(up.runtime.secrets_path).add_credential("hook", "generic", {"url": url})
+        put(up, {"slack": {"credential": "hook"}})
+        run(up, FAILS)
+        told(up, delivery(up))
+        (row,) = outbox_of(up).outbox_rows(WantedOutbox())
+        assert row.tries == 1 and row.trouble.startswith("http.connect") and SECRET not in row.trouble
+        put(up, {"slack": {"credential": "nobody"}})
+        delivery(up)._tell(row)
+        (row,) = outbox_of(up).outbox_rows(WantedOutbox())
+        assert "no credential `nobody`" in row.trouble
+
+
+def test_a_server_that_died_between_the_end_and_the_message(tmp_path: Path) -> None:
+    with hooked() as hook:
+        with served(tmp_path) as up:
+            put(up, {"webhook": {"url": hook.url}})
+            run(up, FAILS)
+        with served(tmp_path) as up:
+            tells = delivery(up)
+            assert tells.look()  # the end becomes a message, and the server dies
+        assert hook.bodies == []
+        with served(tmp_path) as up:
+            told(up, delivery(up))
+            assert [each["event"] for each in hook.bodies] == ["failed"]
+
+
+def test_a_message_in_the_shape_of_slack(tmp_path: Path) -> None:
+    with hooked() as hook, served(tmp_path) as up:
+        put(up, {"slack": {"url": hook.url}}, page="https://noetl.example.org")
+        one = run(up, FAILS)
+        told(up, delivery(up))
+        link = f"<https://noetl.example.org/#/executions/{one}|execution {one}>"
+        assert hook.bodies == [{"text": f":x: t/t is failed: python.exception: no &lt;b&gt;\n{link}"}]
+
+
+def test_a_test_message(tmp_path: Path) -> None:
+    with hooked() as hook, served(tmp_path) as up:
+        put(up, {"slack": {"url": hook.url}})
+        assert up.client.post("/notifications/oncall/test").status_code == 202
+        told(up, delivery(up))
+        assert "this is a test" in hook.bodies[0]["text"]
+
+
+class Mails:
+    def __init__(self) -> None:
+        self.found: list[EmailMessage] = []
+        self.users: list[str] = []
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        self.found.append(message_from_bytes(envelope.content, policy=policy.default))  # type: ignore[arg-type]
+        return "250 OK"
+
+    def login(self, server: Any, session: Any, envelope: Any, mechanism: str, data: Any) -> AuthResult:
+        assert isinstance(data, LoginPassword)
+        self.users.append(data.login.decode())
+        return AuthResult(success=data.password == SECRET.encode(), handled=False)
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+@pytest.fixture
+def mails() -> Iterator[tuple[Mails, int]]:
+    """A mail server that asks for a password."""
+    kept = Mails()
+    controller = Controller(
+        kept,
+        hostname="127.0.0.1",
+        port=free_port(),
+        authenticator=kept.login,
+        auth_required=True,
+        auth_require_tls=False,
+    )
+    controller.start()
+    try:
+        yield kept, controller.port
+    finally:
+        controller.stop()
+
+
+@pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
+def test_a_mail(tmp_path: Path, mails: tuple[Mails, int]) -> None:
+    kept, port = mails
+    fields = {"host": "127.0.0.1", "port": port, "security": "none", "from": "noetl@example.org"}
+    with served(tmp_path) as up:
+        secrets = Credentials(up.runtime.secrets_path)
+        secrets.add_credential("smtp", "generic", {**fields, "username": "ann", "password": "wrong"})
+        to = {"to": ["ops@example.org", "night@example.org"], "credential": "smtp", "subject": "Night"}
+        put(up, {"mail": to})
+        one = run(up, FAILS)
+        told(up, delivery(up))
+        (row,) = outbox_of(up).outbox_rows(WantedOutbox())
+        assert row.trouble == "the mail server refuses it (535)" and kept.found == []
+        secrets.replace("smtp", "generic", {**fields, "username": "ann", "password": SECRET})
+        delivery(up)._tell(row)
+        (mail,) = kept.found
+        assert mail["Subject"] == "Night: t/t is failed: python.exception: no <b>"
+        assert (mail["To"], mail["From"]) == ("ops@example.org, night@example.org", "noetl@example.org")
+        assert f"execution_id: {one}" in mail.get_content() and set(kept.users) == {"ann"}
+        delivery(up)._tell(row)
+        assert kept.found[1]["Message-ID"] == mail["Message-ID"], "a repeat is the same mail"
+        assert SECRET not in up.client.get("/notifications").text
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"on": []}, "`spec.on` is a list of"),
+        ({"on": ["fail"]}, "`spec.on` has no `fail`"),
+        ({"on": ["late"]}, "late_after"),
+        ({"late_after": "1h"}, "late_after"),
+        ({"to": {}}, "`spec.to` has one of"),
+        ({"to": {"webhook": {}}}, "has `url`, or a `credential`"),
+        ({"to": {"webhook": {"url": "ftp://x"}}}, "begins with https://"),
+        ({"to": {"mail": {"to": ["x"], "credential": "c"}}}, "`x` is no address"),
+        ({"to": {"mail": {"to": ["a@b\nBcc: c@d"], "credential": "c"}}}, "no address of mail"),
+        ({"to": {"mail": {"to": ["a@b"]}}}, "and `credential`"),
+        ({"to": {"slak": {}}}, "did you mean `slack`?"),
+        ({"playbooks": "etl/*"}, "`spec.playbooks` is a list"),
+        ({"quiet": "soon"}, "`spec.quiet` is a duration"),
+        ({"page": "noetl"}, "`spec.page` is an address"),
+    ],
+)
+def test_documents_that_are_none(spec: dict[str, Any], why: str) -> None:
+    with pytest.raises(BadDocument) as problem:
+        notification_of(document({"webhook": {"url": "https://x"}}) | {"spec": {**WHOLE, **spec}})
+    assert why in str(problem.value)
+
+
+WHOLE: dict[str, Any] = {"on": ["failed"], "to": {"webhook": {"url": "https://x"}}}
+
+
+def test_what_is_left_out_is_counted_and_another_failure_is_told() -> None:
+    rule = notification_of(document({"webhook": {"url": "https://x"}}, quiet="1h"))
+    ended = EndedRun("7", "t/t", "failed", 0, 1, "a", "no")
+    first = told_of(rule, ended, None, None, 1_000_000)
+    assert first.message is not None and first.state is not None
+    second = told_of(rule, ended, first.state, None, 2_000_000)
+    assert second.message is None and second.state == {**first.state, "left_out": 1}
+    other = told_of(rule, ended._replace(code="b"), second.state, None, 3_000_000)
+    assert other.message is not None and other.message["left_out"] == 1
+    after = told_of(rule, ended, second.state, None, 3_700_000_000)
+    assert after.message is not None and after.message["left_out"] == 1
+    assert after.state is not None and after.state["left_out"] == 0
+    assert told_of(rule, ended._replace(status="completed", code=""), None, None, 5).message is None

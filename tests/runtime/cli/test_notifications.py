@@ -1,0 +1,69 @@
+"""`noetl notifications` and `noetl dead-letters`: beside a store and at a server alike."""
+
+from typing import TYPE_CHECKING
+
+from noetl.app.runtime import Settings, open_runtime
+from noetl.ports.outbox import OutboxRow, Telling
+
+if TYPE_CHECKING:
+    from conftest import Home
+
+GOOD = """\
+apiVersion: noetl.io/v2
+kind: Notification
+metadata: {name: ops/oncall}
+spec:
+  on: [failed, recovered]
+  playbooks: ["etl/*"]
+  to:
+    slack: {credential: slack}
+"""
+
+
+def kept(home: "Home", text: str = GOOD) -> str:
+    (home.folder / "oncall.yaml").write_text(text)
+    return "oncall.yaml"
+
+
+def test_notifications_are_kept_told_of_and_deleted(home: "Home") -> None:
+    assert "ops/oncall" in home.run("notifications", "put", kept(home)).stdout
+    with home.serving() as (_, url):
+        for place in ((), ("--server", url)):
+            (row,) = home.json("notifications", "list", *place)  # type: ignore[misc]
+            assert (row["name"], row["on"], row["to"], row["paused"]) == (
+                "ops/oncall", ["failed", "recovered"], "slack", False,
+            )  # fmt: skip
+            assert "paused" in home.run("notifications", "pause", "ops/oncall", *place).stdout
+            home.run("notifications", "resume", "ops/oncall", *place)
+            assert '"playbooks"' in home.run("notifications", "show", "ops/oncall", *place).stdout
+            wrong = home.run("notifications", "show", "ops/oncal", *place)
+            assert (wrong.returncode, "did you mean `ops/oncall`?" in wrong.stderr) == (1, True)
+        put = home.run("notifications", "put", kept(home, GOOD.replace("slack:", "slak:")), "--server", url)
+        assert (put.returncode, "oncall.yaml:8:5: `spec.to` has no key `slak`" in put.stderr) == (1, True)
+        assert home.run("notifications", "delete", "ops/oncall", "--server", url).returncode == 0
+    assert "no notifications" in home.run("notifications", "list").stderr
+
+
+def test_a_document_of_another_kind_is_told_where_it_belongs(home: "Home") -> None:
+    put = home.run("notifications", "put", kept(home, GOOD.replace("Notification", "Schedule")))
+    assert (put.returncode, "`noetl schedules put` keeps those" in put.stderr) == (1, True)
+
+
+def test_dead_letters_are_listed_tried_again_and_dropped(home: "Home") -> None:
+    home.run("notifications", "put", kept(home))
+    with open_runtime(f"sqlite:///{home.folder}/.noetl/noetl.db", Settings(root=home.folder), lambda _: b"") as runtime:
+        assert isinstance(runtime.store, Telling)
+        outbox = runtime.store.outbox
+        outbox.put_outbox([OutboxRow(0, "nobody:x", f"s{number}", None, 1, 1) for number in range(2)])
+        for number in (1, 2):
+            outbox.put_off_outbox(number, 1, "no answer", dead=True)
+    with home.serving() as (_, url):
+        for place in ((), ("--server", url)):
+            rows = home.json("dead-letters", "list", *place)
+            assert [(row["number"], row["reason"]) for row in rows] == [(1, "no answer"), (2, "no answer")]  # type: ignore[attr-defined]
+        assert "no answer" in home.run("dead-letters", "list").stdout
+        assert home.run("dead-letters", "retry", "1", "--server", url).returncode == 0
+        assert home.run("dead-letters", "retry", "1").returncode == 1
+        assert home.run("dead-letters", "drop", "1", "--server", url).returncode == 1, "it is dead no more"
+        assert home.run("dead-letters", "drop", "2").returncode == 0
+    assert "no dead letters" in home.run("dead-letters", "list").stderr
