@@ -51,6 +51,11 @@ class PostgresServer:
         self.url = str(self._server.get_uri())
         self._do("ALTER SYSTEM SET fsync = off", "ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()")
 
+    @property
+    def programs(self) -> Path:
+        """The folder of the programs that belong to the server, such as `pg_dump`: others may be too old for it."""
+        return Path(f"/proc/{self._server.get_pid()}/exe").resolve().parent
+
     def store_url(self) -> str:
         """The URL of a new store on it."""
         return f"{self.url}&schema=store{next(_numbers)}"

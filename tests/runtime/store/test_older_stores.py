@@ -4,8 +4,10 @@ values that their playbooks come to (`tests/older_stores/playbooks`). `tools/old
 
 import gzip
 import re
+import threading
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 from harness.clusters import checked
 from harness.serving import Served, served, until
+from noetl.app.adapters import schema_of
 from noetl.app.bundles import read_bundle, write_bundle
 from noetl.app.retention import Purger
 from noetl.app.runtime import Runtime, Settings, open_runtime
@@ -106,6 +109,21 @@ def test_an_older_store_is_whole(older: OlderStore) -> None:
         check = StoreCheck(runtime, replays=True)
         assert [*check.faults()] == []
         assert check.count.executions == 11 and check.count.values >= 4
+
+
+def test_several_that_open_an_older_store_at_once_change_it_once(older: OlderStore) -> None:
+    """As servers of a cluster do that are started together with the new version."""
+    together = threading.Barrier(4)
+
+    def look(_: int) -> int:
+        together.wait()
+        with open_runtime(older.url, Settings(), _no_catalogue) as runtime:
+            return len(rows(runtime))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(look, range(4))] == [11] * 4
+    schema = schema_of(older.url)
+    assert schema.found == schema.known
 
 
 def test_what_an_older_version_began_ends_with_the_right_values(gone_on: Served) -> None:
