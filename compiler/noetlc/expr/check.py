@@ -198,7 +198,13 @@ def _bare(access: Access, row: PlaceRules, names: Names) -> Iterator[NameProblem
         return
     known = [name for _, some in _scopes(row, names) for name in sorted(some)]  # the author's own names first
     help = _meant(word, [*known, *sorted(row.names)]) or f"a key of the payload is `workload.{word}`"
+    if constant := _CONSTANTS.get(word.lower()):
+        help = f"write `{constant}`"
     yield _problem(access, f"there is no `{word}`", help, NameProblemKind.UNKNOWN)._replace(free=word)
+
+
+_CONSTANTS = {"null": "none", "nil": "none", "undefined": "none", "yes": "true", "no": "false"}
+"""Words by which other languages call a constant, and what templates write."""
 
 
 def _hides(word: str, row: PlaceRules, names: Names) -> bool:

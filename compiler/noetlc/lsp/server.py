@@ -4,12 +4,14 @@ Texts come whole, because the editor and the reader of YAML must agree on what a
 own.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import BinaryIO
 
 from lsprotocol import types
 from pygls import uris
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from noetlc.lsp import features
@@ -27,6 +29,7 @@ NAME = "noetlc"
 
 def serve(project_of: Callable[[list[str]], Project], asked: BinaryIO, told: BinaryIO) -> None:
     """Serve the editor that asks on one stream and is told on the other; a project is made of its folders."""
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(is_no_refusal)
     server = LanguageServer(NAME, "", text_document_sync_kind=types.TextDocumentSyncKind.Full)
     # The session exists before the editor has named its folders: pygls wants every function before it starts to read.
     session = EditorSession(server.text_document_publish_diagnostics)
@@ -44,6 +47,13 @@ def serve(project_of: Callable[[list[str]], Project], asked: BinaryIO, told: Bin
     for method, options, function in FEATURES:
         server.feature(method, options)(partial(function, session))
     server.start_io(asked, told)
+
+
+def is_no_refusal(record: logging.LogRecord) -> bool:
+    """Whether a record is about anything but a question that was refused: its reason is sent to the editor, and the
+    traceback that pygls logs beside it would look like a crash.
+    """
+    return not (record.exc_info and isinstance(record.exc_info[1], JsonRpcException))
 
 
 def open_text(session: EditorSession, params: types.DidOpenTextDocumentParams) -> None:

@@ -21,7 +21,7 @@ class ValueShape(NamedTuple):
 ERROR = ValueShape(
     "the error, null after a success",
     {
-        "code": ValueShape("the error's code, as `http.404`"),
+        "code": ValueShape("the error's code, as `http.status`"),
         "kind": ValueShape("the sort of error: `timeout`, `connection`, `rate_limit`, …, else its code"),
         "message": ValueShape("what happened, in words"),
         "retryable": ValueShape("whether another attempt may succeed"),

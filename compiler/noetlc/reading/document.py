@@ -78,7 +78,8 @@ def _is_another(r: Reader, node: Mapping) -> bool:
     if isinstance(form, Scalar) and form.text == "Playbook":
         what = "a playbook of 2023, of tasks and transitions, which is another language"
     elif isinstance(kind, Scalar) and kind.text in _OTHERS:
-        what = f"a document of kind `{kind.text}`, which is registered with a server and never run"
+        registered = f"a document of kind `{kind.text}`, which is registered with a server and never run"
+        what = _OTHERS[kind.text] or registered
     elif isinstance(kind, Scalar) and _MANIFEST.fullmatch(text):
         what = f"a Kubernetes manifest of kind `{kind.text}`"
     elif not _is_like_a_playbook(r, node):
@@ -110,7 +111,13 @@ _SLIP = 0.8
 _ANYBODYS = frozenset({"kind", "metadata", "name", "path", "spec", "vars", "ctx", "tracing"})
 """Keys of the root that documents of many kinds have."""
 
-_OTHERS = frozenset({"Subscription", "Credential", "Catalog", "Agent"})
+_OTHERS = {
+    **dict.fromkeys(("Subscription", "Credential", "Catalog", "Agent"), ""),
+    "Schedule": "a schedule, which `noetl schedules put` gives to a store",
+    "Trigger": "a trigger, which `noetl triggers put` gives to a store",
+}
+"""Kinds of documents that are no playbooks, and what they are where they are no matter of a catalogue."""
+
 _MANIFEST = pattern(r"v\d\w*|(apps|batch|policy|autoscaling|[\w.]+\.k8s\.io)/v\d\w*")
 
 

@@ -12,6 +12,7 @@ from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import describe, is_misspelt, missing, quotes_told
 from noetlc.reading.values import literal_text, read_value
 from noetlc.source.nodes import Node, Scalar
+from noetlc.source.resolve import resolve
 
 _READERS = {
     "template": read_value,
@@ -59,6 +60,8 @@ def read_field(r: Reader, field: Field, name: str, node: Node) -> Value:
             return value
         help = next((f"write `{name}: {written}`" for shape, written in _WRITTEN if shape in field.shapes), "")
         r.report("NL102", f"`{name}`: expected {expected}, found {describe(node)}", node.span, help=help)
+    elif {"name", "list of names"} <= {*field.shapes} and isinstance(node, Scalar) and "," in node.text:
+        return _as_list(r, name, node, value)
     elif field.values and isinstance(value.template, Literal):
         _check_choice(r, field, name, value)
     elif field.runs and isinstance(value.template, Literal) and value.template.value not in (None, *field.runs):
@@ -88,6 +91,18 @@ def _fits(field: Field, value: Value) -> bool:
 def _has_shape(value: Json, shape: FieldShape) -> bool:
     """As for a rendered value, but that the entries of a map are texts once they are rendered."""
     return isinstance(value, dict) if shape == "map of text" else fits(shape, value)
+
+
+def _as_list(r: Reader, name: str, node: Scalar, value: Value) -> Value:
+    """Several names in one text are read as the list that is meant, so that one slip has one finding."""
+    if not isinstance(value.template, Literal):
+        return value
+    names = [part.strip() for part in node.text.split(",") if part.strip()]
+    # In the list `no` would be a boolean.
+    written = f"[{', '.join(name if resolve(name).value == name else repr(name) for name in names)}]"
+    fix = Fix(node.span, written, f"write `{written}`")
+    r.report("NL102", f"`{name}`: several names are a list", node.span, help=f"write `{name}: {written}`", fix=fix)
+    return value._replace(template=Literal([*names]))
 
 
 def _check_choice(r: Reader, field: Field, name: str, value: Value) -> None:

@@ -1,5 +1,6 @@
 """Definitions, references and other names: of steps, tasks, keys, iterators, and playbooks across files."""
 
+import logging
 import re
 
 import pytest
@@ -8,6 +9,7 @@ from pygls.exceptions import JsonRpcException
 
 from editor import Editor, applied, at
 from noetlc.lsp.known import KnownFile
+from noetlc.lsp.server import is_no_refusal
 from noetlc.lsp.symbols import occurrences_in
 from noetlc.pipeline import check_source, compile_source
 
@@ -240,3 +242,14 @@ def test_who_calls_whom(editor: Editor) -> None:
     (out,) = editor.ask(types.CALL_HIERARCHY_OUTGOING_CALLS, asked)  # type: ignore[misc]
     assert out.to.name == "shop/child"
     assert out.from_ranges[0].start.line == 5
+
+
+def test_a_refused_question_is_no_crash_in_the_log_of_the_server(editor: Editor) -> None:
+    position = shown(editor, "refused.yaml", PLAYBOOK.replace("step: start", "step: st‸art", 1))
+    with pytest.raises(JsonRpcException) as refused:
+        ask(editor, types.TEXT_DOCUMENT_RENAME, "refused.yaml", position, new_name="no name at all")
+
+    def record(error: Exception) -> logging.LogRecord:
+        return logging.LogRecord("pygls", logging.ERROR, "", 1, "", (), (type(error), error, None))
+
+    assert not is_no_refusal(record(refused.value)) and is_no_refusal(record(ValueError()))
