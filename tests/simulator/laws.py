@@ -9,6 +9,7 @@ from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow, Store
+from noetl.ports.outbox import Telling, WantedOutbox
 from noetl.server.found_by import attributes_of
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
@@ -16,6 +17,9 @@ from simulator.construct_laws import check_compensations, check_locks, check_wai
 from simulator.effects import Deed
 
 ENDS = ("step.done", "loop.done", "step.failed", "step.cancelled")
+
+TOLD = "told"
+"""The topic that a simulated cluster watches ends under."""
 
 
 def fold(program: Program, execution_id: str, log: Sequence[Event]) -> Execution:
@@ -72,6 +76,14 @@ def check_deeds(programs: Mapping[str, Program], logs: Mapping[str, Sequence[Eve
 
 Letters = Sequence[tuple[Json, tuple[str, int] | None]]
 """What a mailbox has: the data of a signal, and the execution and inbox row that it went to, None where it is kept."""
+
+
+def check_told(store: Store) -> None:
+    """Each end has one row of the outbox, from the commit of the end on, and nothing else has one."""
+    assert isinstance(store, Telling)
+    told = sorted(row.subject for row in store.outbox.outbox_rows(WantedOutbox(TOLD)))
+    ended = sorted(row.execution_id for row in store.executions() if row.ended is not None)
+    assert told == ended, f"ended, and told of: {ended} and {told}"
 
 
 def check_letters(logs: Mapping[str, Sequence[Event]], there: Letters) -> None:

@@ -14,6 +14,7 @@ import noetl.server.control
 import noetl.server.places
 import simulator.world
 from noetl.engine import reports
+from noetl.ports import ExecutionRow
 from noetl.ports.needs import Absent, Needs, wait_for
 from noetl.server.control import ControlPlane
 from noetl.server.dues import Dues
@@ -23,6 +24,7 @@ from noetl.server.letters import Letters
 from noetl.server.waiting_orders import WaitingOrders
 from noetl.server.workers.leases import Leases
 from noetl.store.memory import MemoryStore
+from noetl.store.memory.outbox import MemoryOutbox
 from noetl.worker.worker import Worker
 from noetl_ir.words import MAIN
 from simulator.plays import PLAYS, number_of
@@ -208,6 +210,17 @@ def signals_twice(patch: Patch) -> None:
     patch.setattr(MemoryStore, "post", anew)
 
 
+def failures_untold(patch: Patch) -> None:
+    """A store keeps nothing that is to be told of executions that failed."""
+    ended = MemoryOutbox.execution_ended
+
+    def some(self: MemoryOutbox, row: ExecutionRow) -> None:
+        if row.status != "failed":
+            ended(self, row)
+
+    patch.setattr(MemoryOutbox, "execution_ended", some)
+
+
 def taken_by_nobody(patch: Patch) -> None:
     """A run begins without the locks that were free for it."""
     patch.setattr(noetl.engine.arrivals, "take", lambda turn, step, run: None)
@@ -247,6 +260,7 @@ BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
     always_undone: seeds_of("after which ends"),
     impatient_retries: seeds_of("busy and slow"),
     signals_twice: seeds_of("signals that are counted"),
+    failures_untold: range(400),
     absence_is_believed: range(4, 400, 5),
     one_name_for_all: (52,),
     nothing_is_ever_taken_over: (441,),

@@ -24,7 +24,7 @@ from noetl_ir.events import Event
 from simulator.disk import Disk, DiskOdds, Holders
 from simulator.effects import waiting_times
 from simulator.fetches import SimulatedFetches
-from simulator.laws import check_deeds, check_execution, check_found_by, check_letters, end_of, fold
+from simulator.laws import TOLD, check_deeds, check_execution, check_found_by, check_letters, check_told, end_of, fold
 from simulator.network import Network, Odds
 from simulator.place_law import WatchedStore
 from simulator.plays import PLAYS, Ready, number_of, ready
@@ -129,6 +129,7 @@ class World:
             {each.digest: each for each in by_path.values()},
             {path: each.digest for path, each in by_path.items()}, Counter(),
         )  # fmt: skip
+        self._shared.store.outbox.watch_ends(TOLD, top=False)
         self._live: dict[str, Any] = {}
         self._timers: dict[tuple[str, str], tuple[Execution, dict[str, _Written]]] = {}
         self._disks: dict[str, Disk] = {}
@@ -374,6 +375,7 @@ class World:
         assert not store.wrong, store.wrong
         check_deeds(programs, logs, self._shared.deeds)
         check_letters(logs, store.mailbox.letters())
+        check_told(store)
         self._check_nothing_left()
         return Simulated(ends, hashed.hexdigest(), self.timeline.now / SECOND)
 

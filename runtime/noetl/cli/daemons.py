@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
 
-from noetl.cli.log_writer import FORMATS, LogWriter
 from noetl.host.log_lines import LEVELS, LogLevel, log_line
 from noetl.ports import Fence, ToolCall
 from noetl_cli import lazy_click as click
+
+if TYPE_CHECKING:
+    from noetl.cli.log_writer import LogWriter
 
 
 def _fence(context: click.Context, _: click.Parameter, allowed: tuple[str, ...]) -> Fence:
@@ -30,20 +34,24 @@ requirements_option = click.option(
 )
 
 
-_writer = LogWriter()
-"""The log of the process."""
+@cache
+def _writer() -> LogWriter:
+    """The log of the process."""
+    from noetl.cli.log_writer import LogWriter  # commands that end have none
+
+    return LogWriter()
 
 
 def _formatted(_: click.Context, __: click.Parameter, name: str) -> None:
-    _writer.format = name
+    _writer().format = name
 
 
 def _levelled(_: click.Context, __: click.Parameter, name: LogLevel) -> None:
-    _writer.level = name
+    _writer().level = name
 
 
 _log_format = click.option(
-    "--log-format", type=click.Choice(FORMATS), default="text", show_default=True, envvar="NOETL_LOG_FORMAT",
+    "--log-format", type=click.Choice(("text", "json")), default="text", show_default=True, envvar="NOETL_LOG_FORMAT",
     callback=_formatted, expose_value=False, help="How its log is written: for people, or JSON, an object a line.",
 )  # fmt: skip
 _log_level = click.option(
@@ -59,9 +67,9 @@ def log_options(command: Callable[..., int]) -> Callable[..., int]:
 
 def say(text: str) -> None:
     """A line about the process itself."""
-    _writer.write(text)
+    _writer().write(text)
 
 
 def log(call: ToolCall, text: str) -> None:
     """A line that a task wrote."""
-    _writer.write(log_line("info", text, call.execution_id, call.step, call.task))
+    _writer().write(log_line("info", text, call.execution_id, call.step, call.task))

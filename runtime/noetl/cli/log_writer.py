@@ -12,8 +12,6 @@ from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.trace_ids import trace_id_of
 
-FORMATS = ("text", "json")
-
 
 class LogWriter:
     """Writes lines at a level and above. For people a line is its text alone; as JSON it has its time, level and
