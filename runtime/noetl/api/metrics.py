@@ -11,6 +11,12 @@ from prometheus_client.registry import Collector
 
 from noetl.api.service import ApiService
 from noetl.api.standing_metrics import StandingCollector
+from noetl.ports import Store
+from noetl.ports.outbox import Telling, WantedOutbox
+from noetl_ir.records import NamedTuple
+
+MOST_DEAD = 1_000
+"""The dead letters that are counted."""
 
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -40,10 +46,14 @@ class _Stand(Collector):
             "How long the oldest order has waited that no worker has begun.",
             labels=["pool"],
         )
+        untold = _untold(self._service.runtime.store)
+        behind = 0.0 if untold.since is None else max(time.time() - untold.since / 1e6, 0.0)
         stand, (connections, dropped) = self._service.standing(), self._connections()
         for pool, at in stand.oldest.items():
             waiting.add_metric([pool], max(time.time() - at / 1e6, 0.0))
         rows = (
+            ("noetl_dead_letters", "What could not be told outside, and is tried no more.", untold.dead),
+            ("noetl_outbox_seconds", "How long the oldest has waited of what is to be told outside.", behind),
             ("noetl_connections", "Connections to this server.", connections),
             ("noetl_driven_executions", "Executions that this server drives.", stand.executions),
             ("noetl_busy_slots", "Pipelines at work in this process.", stand.busy),
@@ -65,6 +75,23 @@ class _Stand(Collector):
             ),
             *(GaugeMetricFamily(name, text, value=value) for name, text, value in rows),
         ]
+
+
+class Untold(NamedTuple):
+    """How the outbox stands: its dead letters, at most `MOST_DEAD`, and since when its oldest row waits (microseconds
+    since the epoch).
+    """
+
+    dead: int
+    since: int | None
+
+
+def _untold(store: Store) -> Untold:
+    if not isinstance(store, Telling):
+        return Untold(0, None)
+    waiting = store.outbox.outbox_rows(WantedOutbox(dead=False, limit=1))
+    dead = store.outbox.outbox_rows(WantedOutbox(dead=True, limit=MOST_DEAD))
+    return Untold(len(dead), waiting[0].at if waiting else None)
 
 
 def metrics_text(service: ApiService, connections: Connections) -> bytes:

@@ -195,6 +195,7 @@ def test_what_is_refused_is_tried_again_and_then_dead_with_a_way_back(tmp_path: 
         assert dead["reason"] == "http.status_503" and dead["topic"] == "notify:oncall"
         assert any("noetl dead-letters" in line for line in up.said)
         assert up.client.get("/notifications/oncall").json()["dead"] == 1
+        assert "\nnoetl_dead_letters 1.0\n" in up.client.get("/metrics").text
         assert up.client.post(f"/dead-letters/{dead['number']}/retry").status_code == 202
         told(up, tells)
         assert len(hook.bodies) == 1 and up.client.get("/dead-letters").json()["dead_letters"] == []
