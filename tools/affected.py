@@ -60,6 +60,7 @@ VIEWS = {
     "timeline": ("timeline.js",),
     "output": ("output.js",),
     "items": ("items.js",),
+    "moments": ("step.js",),
     "addresses": ("lists.js",),
     "reruns": ("reruns.js",),
     "schedules": ("schedules.js", "triggers.js"),

@@ -40,6 +40,12 @@ def opened(server: Listener, page: "Page", source: str, state: str) -> str:
 def test_items_come_by_pages_and_by_state(server: Listener, page: "Page") -> None:
     opened(server, page, MANY, "failed")
     rows = page.locator(".items > li")
+    # What went wrong is shown first.
+    chips = page.get_by_role("group", name="Items by state")
+    page.locator(".items strong", has_text="no.luck").wait_for()
+    assert rows.count() == 1
+    chips.get_by_role("button", name="all").click()
+    page.locator(".items > li", has_text="[49]").wait_for()
     assert page.get_by_role("heading", name="Items (120)").count() == 1
     assert rows.count() == 50 and rows.first.locator("code").first.inner_text() == "[0]"
     page.get_by_role("button", name="Further items").click()
@@ -47,7 +53,6 @@ def test_items_come_by_pages_and_by_state(server: Listener, page: "Page") -> Non
     assert rows.count() == 50
     page.get_by_role("button", name="Items before").click()
     page.locator(".items > li", has_text="[49]").wait_for()
-    chips = page.get_by_role("group", name="Items by state")
     chips.get_by_role("button", name="failed").click()
     page.locator(".items strong", has_text="no.luck").wait_for()
     assert rows.count() == 1 and "[117]" in rows.first.inner_text()

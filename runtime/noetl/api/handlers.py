@@ -142,9 +142,13 @@ async def get_ctx(request: Request) -> Response:
 
 
 async def get_result(request: Request) -> Response:
-    """The result of the execution, or that of `step`; values kept elsewhere are fetched."""
-    step = request.query_params.get("step", "")
-    return JSONResponse({"result": await run_in_threadpool(service_of(request).result, execution_of(request), step)})
+    """The result of the execution, or that of `step`; values kept elsewhere are fetched. With `position`, as it was
+    behind the event there.
+    """
+    is_newest = "position" not in request.query_params
+    position = None if is_newest else number_of(request, "position", 0, 0, LAST_POSITION)
+    asked = execution_of(request), request.query_params.get("step", ""), position
+    return JSONResponse({"result": await run_in_threadpool(service_of(request).result, *asked)})
 
 
 async def get_replay(request: Request) -> Response:

@@ -94,7 +94,7 @@ ROUTES = (
     Operation("GET", _ONE, "viewer", handlers.get_execution),
     Operation("GET", f"{_ONE}/row", "viewer", handlers.get_row),
     Operation("GET", f"{_ONE}/ctx", "viewer", handlers.get_ctx),
-    Operation("GET", f"{_ONE}/result", "viewer", handlers.get_result, query=("step",)),
+    Operation("GET", f"{_ONE}/result", "viewer", handlers.get_result, query=("step", "position")),
     Operation("GET", f"{_ONE}/replay", "viewer", handlers.get_replay),
     Operation(
         "GET",
@@ -121,7 +121,7 @@ ROUTES = (
         f"{_ONE}/items",
         "viewer",
         watching.get_items,
-        query=("step", "state"),
+        query=("step", "state", "position"),
         pages=Paged("items", "the number of the row before", counts=True),
     ),
     Operation("GET", f"{_ONE}/item", "viewer", watching.get_item, query=("step", "key")),

@@ -221,10 +221,10 @@ class ApiService:
         with faults_told(), self._snapshots.at(self.execution_row(execution_id)) as snapshot:
             return snapshot.execution.ctx
 
-    def result(self, execution_id: str, step: str) -> Json:
+    def result(self, execution_id: str, step: str, position: int | None = None) -> Json:
         """The result of a step's latest success, of the last step when `step` is empty; references followed."""
         with faults_told():
-            return result_of(self.runtime, self.execution_row(execution_id), step or None)
+            return result_of(self.runtime, self.execution_row(execution_id), step or None, position)
 
     def replay(self, execution_id: str) -> dict[str, Json]:
         """Whether its log is a legal run of its plan, and the state it leads to."""

@@ -41,10 +41,12 @@ class Watching:
         with faults_told():
             return self._timelines.document(self._service.execution_row(execution_id), after)
 
-    def items(self, execution_id: str, step: str, state: str, after: int, limit: int) -> dict[str, Json]:
-        """A page of the items of a step's loops."""
+    def items(
+        self, execution_id: str, step: str, state: str, page: tuple[int, int], position: int | None
+    ) -> dict[str, Json]:
+        """A page of the items of a step's loops; a page is the number behind which it begins, and its rows."""
         with faults_told():
-            return self._items.page(self._service.execution_row(execution_id), step, state, after, limit)
+            return self._items.page(self._service.execution_row(execution_id), step, state, page, position)
 
     def item(self, execution_id: str, step: str, key: str) -> dict[str, Json]:
         """One item of a step's loops, whole."""
@@ -72,12 +74,13 @@ async def get_timeline(request: Request) -> Response:
 
 async def get_items(request: Request) -> Response:
     """The items of the loops of `step`, with their values cut short, and how many stand how (`counts`); those of one
-    `state` if one is named.
+    `state` if one is named. With `position`, as they stood behind the event there.
     """
     query, state = request.query_params, request.query_params.get("state", "")
     if state and state not in STATES:
         raise BadRequest(f"`state` is one of {', '.join(STATES)}")
-    asked = execution_of(request), query.get("step", ""), state, position_of(request), limit_of(request)
+    position = number_of(request, "position", 0, 0, LAST_POSITION) if "position" in query else None
+    asked = execution_of(request), query.get("step", ""), state, (position_of(request), limit_of(request)), position
     return JSONResponse(await lasting_of(request).run(_watching(request).items, *asked))
 
 

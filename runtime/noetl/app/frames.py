@@ -85,8 +85,13 @@ class Moving:
         return found
 
     def _standing(self) -> _Part:
-        execution = self.execution
-        return {"status": status_of(execution), "tasks": written_counts(execution)["tasks"], "phase": execution.phase}
+        execution, counts = self.execution, written_counts(self.execution)
+        return {
+            "status": status_of(execution),
+            "tasks": counts["tasks"],
+            "retries": counts["retries"],
+            "phase": execution.phase,
+        }
 
     def _steps(self, step: str | None, task: str | None) -> _Part:
         """How the step of an event is painted; at the end of the execution, all steps whose runs did not end."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from noetl.app.ending import located
 from noetl.app.frames import shortened_value
@@ -160,8 +161,11 @@ class ItemLists:
         self._runtime = runtime
         self._kept: KeptFolds[LoopItems] = KeptFolds(_KEPT)
 
-    def page(self, row: ExecutionRow, step: str, state: str, after: int, limit: int) -> dict[str, Json]:
-        """A page of the items of a step's loops, how many stand how, and how many are not listed (`left_out`).
+    def page(
+        self, row: ExecutionRow, step: str, state: str, page: tuple[int, int], position: int | None = None
+    ) -> dict[str, Json]:
+        """A page of the items of a step's loops, how many stand how, and how many are not listed (`left_out`). A page
+        is the number behind which it begins, and its rows; with a position, as they stood behind the event there.
 
         Raises UnreadableExecution.
         """
@@ -174,17 +178,22 @@ class ItemLists:
             for _, event in events_of(self._runtime, name, items.execution.position):
                 items.read(event)
 
+        if position is not None:
+            before = LoopItems(program, name)
+            for _, event in islice(events_of(self._runtime, name), position):
+                before.read(event)
+            return _page(before, number, state, page)
         with self._kept.at(name, lambda: LoopItems(program, name), read_on) as items:
-            counts = items.counts(number)
-            found: list[tuple[int, dict[str, Json]]] = []
-            for entry in items.rows(number, after, state):
-                found.append(entry)
-                if len(found) == limit:
-                    break
-            rows: list[Json] = [document for _, document in found]
-            counted: dict[str, Json] = {word: counts[word] for word in STATES if counts[word]}
-            behind = found[-1][0] if len(found) == limit else None
-            return {"items": rows, "counts": counted, "left_out": items.left_out, "next": behind}
+            return _page(items, number, state, page)
+
+
+def _page(items: LoopItems, step: int, state: str, page: tuple[int, int]) -> dict[str, Json]:
+    counts, (after, limit) = items.counts(step), page
+    found = [*islice(items.rows(step, after, state), limit)]
+    rows: list[Json] = [document for _, document in found]
+    counted: dict[str, Json] = {word: counts[word] for word in STATES if counts[word]}
+    behind = found[-1][0] if len(found) == limit else None
+    return {"items": rows, "counts": counted, "left_out": items.left_out, "next": behind}
 
 
 _ENDS = frozenset({"loop.iteration.done", "loop.iteration.failed", "loop.iteration.skipped"})

@@ -103,16 +103,17 @@ def is_driven(runtime: Runtime, row: ExecutionRow) -> bool:
     return row.ended is None and runtime.store.is_owned(root_of(runtime.store, row))
 
 
-def result_of(runtime: Runtime, row: ExecutionRow, step: str | None) -> Json:
-    """The result of an execution, or the latest success of a step; what lies outside the log is fetched.
+def result_of(runtime: Runtime, row: ExecutionRow, step: str | None, position: int | None = None) -> Json:
+    """The result of an execution, or the latest success of a step; what lies outside the log is fetched. With a
+    position, as it was behind the event there.
 
     Raises UnreadableExecution where there is no result.
     """
-    snapshot, value = _latest(runtime, row, step)
+    snapshot, value = _latest(runtime, row, step, position)
     return fetched(runtime, snapshot, value)
 
 
-def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Snapshot, Json]:
+def _latest(runtime: Runtime, row: ExecutionRow, step: str | None, position: int | None) -> tuple[Snapshot, Json]:
     """The result as the log has it, and the execution folded."""
     latest: list[object] = []
 
@@ -122,7 +123,8 @@ def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Snap
         if over and program.plan.steps[event.step].name == step:
             latest[:] = [execution.runs[event.run].result]
 
-    snapshot = snapshot_of(runtime, row, attend)
+    last = position is None
+    snapshot = snapshot_of(runtime, row, attend) if last else snapshot_until(runtime, row, int(position or 0), attend)
     if step is not None:
         check_step(snapshot.program, step)
     if step is None and snapshot.execution.status != "completed":

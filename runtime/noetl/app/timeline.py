@@ -27,8 +27,9 @@ _PARKED = {"wait": "wait", "playbook": "child"}
 class Bars:
     """The bars of a log, as far as it was read. A bar is a mapping: `number`, `kind` (`task`, `retry`, `wait`, `child`,
     `step`, `arc`), `step`, `run`, `iteration`, `task`, `attempt`, `from` and `to` in ms since the epoch (null while it
-    is open), `ok` once it has ended (null of what was cancelled or cut off), `error` with its place in the source,
-    `awaits` what a wait waits for, in words.
+    is open), the positions in the log of the events that began and ended it (`since`, `until`), `ok` once it has ended
+    (null of what was cancelled or cut off), `error` with its place in the source, `awaits` what a wait waits for, in
+    words.
     """
 
     def __init__(self, program: Program) -> None:
@@ -103,7 +104,7 @@ class Bars:
             "number": len(self.bars), "kind": kind, "step": plan.steps[event.step].name,
             "run": step_run_of(event.run), "iteration": list(index_of(event.run)),
             "task": _name_of(plan, event.task), "attempt": event.attempt or 1,
-            "from": at, "to": None, "ok": None,
+            "from": at, "to": None, "since": self.position, "until": None, "ok": None,
         }  # fmt: skip
         self.bars.append(bar)
         self._open[key] = bar
@@ -121,7 +122,7 @@ class Bars:
         bar = self._open.pop(key, None)
         if bar is not None:
             self._forget(key)
-            self._change(bar, to=at, ok=ok)
+            self._change(bar, to=at, until=self.position, ok=ok)
             if isinstance(error, dict):
                 # A tool knows neither its step nor its task, and only with them an error has a place.
                 named: dict[str, Json] = {"step": bar["step"], "task": bar["task"], **error}

@@ -14,7 +14,8 @@ import { rerun } from './reruns.js';
 import { cause } from './schedules.js';
 import { follow, get } from './server.js';
 import { startAgain } from './starting.js';
-import { arcOf, rangeIn, timeline } from './timeline.js';
+import { draw, heading, value, values } from './step.js';
+import { rangeIn, timeline } from './timeline.js';
 import { ago, clock, many, millis, moment, took } from './times.js';
 
 const REST = 160;
@@ -97,9 +98,9 @@ export function executionView(id, query, person) {
     document_.digest = row.plan_digest;
     frames = new Frames(id, document_.events);
     drawHead();
-    const at = Number(query.get('at'));
-    live = !at;
-    const there = go(at || document_.events, !at);
+    const at = query.get('at');
+    live = at === null;
+    const there = go(at === null ? document_.events : Number(at) || 0, live);
     bars.refresh();
     events.grew();  // what came while the log was read
     await there;
@@ -120,6 +121,7 @@ export function executionView(id, query, person) {
       range.max = String(frames.total);
       if (live) await go(frames.total, true);
       else drawWhere();
+      tellCounts();
       bars.refresh();
       events.grew();
       listing?.refresh();
@@ -138,13 +140,16 @@ export function executionView(id, query, person) {
       await stand();
       listChildren();
     });
+    let ticks = 0;
     const looking = setInterval(() => {
       if (document_.ended) clearInterval(looking);
       else if (!document.hidden) {
+        tellCounts();
+        if ((ticks += 1) % 2) return;
         stand();
         bars.draw();
       }
-    }, 2000);
+    }, 1000);
     closing.signal.addEventListener('abort', () => clearInterval(looking));
   }
 
@@ -158,22 +163,40 @@ export function executionView(id, query, person) {
     drawHead();
   }
 
+  const [begun, lasts, tasks, retries, logged] = [h('span'), h('span'), h('span'), h('span'), h('span')];
+  /** Tell how long it takes, and how much it has done: as far as the slider says, where that follows. */
+  function tellCounts() {
+    const d = document_;
+    const seen = live && frames && frames.total >= d.events && frames.has(frames.total) ? frames.state(frames.total).is : null;
+    const counts = seen || d.counts || {};
+    const started = d.started ? millis(d.started) : Date.now();
+    begun.title = moment(started);
+    say(begun, `started ${ago(started)}`);
+    say(lasts, d.ended ? `took ${took(millis(d.ended) - started)}` : `for ${took(Date.now() - started)}`);
+    say(tasks, many(counts.tasks || 0, 'task'));
+    say(retries, counts.retries === 1 ? '1 retry' : `${counts.retries} retries`);
+    retries.hidden = !counts.retries;
+    say(logged, many(seen && frames ? frames.total : d.events, 'event'));
+  }
+
+  let headed = '';
   function drawHead() {
     const d = document_;
+    tellCounts();
+    // Who stands on a button of the head keeps it while nothing but time and counts are others.
+    const is = JSON.stringify({ ...d, counts: 0, events: 0, now: 0, result: 0 });
+    if (is === headed) return;
+    headed = is;
     const open = !d.ended;
-    const started = d.started ? millis(d.started) : Date.now();
     const status = d.status;
     const act = person.operates && [
-      open && h('button', { type: 'button', onclick: () => signal([id], d.now.flatMap((/** @type {any} */ one) => one.signals || [])) }, 'Signal…'),
+      open && h('button', { type: 'button', onclick: () => signal([id], document_.now.flatMap((/** @type {any} */ one) => one.signals || [])) }, 'Signal…'),
       open && (status === 'paused' ? h('button', { type: 'button', onclick: () => request(id, 'resume').then(stand) }, 'Resume') : h('button', { type: 'button', onclick: () => request(id, 'pause').then(stand) }, 'Pause')),
       open && h('button', { type: 'button', class: 'danger', onclick: () => cancel([id], stand) }, 'Cancel…'),
       !open && status !== 'completed' && h('button', { type: 'button', onclick: () => rerun(id) }, 'Go on from there…'),
       h('button', { type: 'button', onclick: again }, 'Start again…'),
     ];
-    const counts = d.counts || {};
-    const facts = [
-      h('span', { title: moment(started) }, `started ${ago(started)}`), h('span', null, `took ${took((d.ended ? millis(d.ended) : Date.now()) - started)}`),
-      h('span', null, many(counts.tasks || 0, 'task')), counts.retries ? h('span', null, counts.retries === 1 ? '1 retry' : `${counts.retries} retries`) : null, h('span', null, many(d.events, 'event')),
+    const facts = [begun, lasts, tasks, retries, logged,
       d.rerun_of ? h('span', null, 'a rerun of ', h('a', { href: `#/executions/${encodeURIComponent(d.rerun_of)}` }, d.rerun_of)) : null,
       d.started_by ? h('span', null, 'started by ', ...cause(d.started_by)) : null,
       d.parent ? h('span', null, 'called by ', h('a', { href: `#/executions/${encodeURIComponent(d.parent[0])}` }, d.parent[0])) : null,
@@ -190,7 +213,7 @@ export function executionView(id, query, person) {
   let coming = null;
   /** Fetch what is needed to show the position, wherever the slider is moved meanwhile: what it passed is not asked for. */
   async function bring() {
-    for (let last = -1; frames && position > 0 && !frames.has(position) && position !== last;) {
+    for (let last = -1; frames && !frames.has(position) && position !== last;) {
       last = position;
       await frames.ensure(last);
     }
@@ -214,7 +237,7 @@ export function executionView(id, query, person) {
     const wanted = position;
     range.max = String(frames.total);
     range.value = String(position);
-    if (!frames.has(position) && position > 0) {
+    if (!frames.has(position)) {
       try {
         await (coming ||= bring().finally(() => {
           coming = null;
@@ -240,6 +263,9 @@ export function executionView(id, query, person) {
     bars.move(position === frames.total && document_.ended ? 0 : frames.time(position) || 0);
     drawWhere();
   }
+
+  /** Whether what is shown is as it is now. */
+  const newest = () => !frames || live || (document_.ended !== null && position >= frames.total);
 
   let shownStatus = '';
   function drawWhere() {
@@ -295,8 +321,7 @@ export function executionView(id, query, person) {
 
   /** Have the address lead to what is shown: who is sent it sees the same event, step and tab. */
   function point() {
-    const newest = !frames || live || (document_.ended && position === frames.total);
-    const place_ = addressOf({ at: newest ? null : String(position), step: step || null, tab: tab === (step ? 'step' : 'now') ? null : tab });
+    const place_ = addressOf({ at: newest() ? null : String(position), step: step || null, tab: tab === (step ? 'step' : 'now') ? null : tab });
     // Who has gone elsewhere meanwhile is not brought back.
     if (closing.signal.aborted || place_ === location.hash || location.hash.split('?')[0] !== place_.split('?')[0]) return;
     history.replaceState(null, '', place_);
@@ -350,10 +375,12 @@ export function executionView(id, query, person) {
   function showItems() {
     topic.hidden = tab !== 'step' || !step;
     listed.hidden = topic.hidden || !document_;
-    if (listed.hidden || listing?.step === step) return;
-    listing = items(id, step, document_.digest, closing.signal);
-    show(listed, listing.element);
-    listing.refresh();
+    if (listed.hidden) return;
+    if (listing?.step !== step) {
+      listing = items(id, step, document_.digest, closing.signal);
+      show(listed, listing.element);
+    }
+    listing.at(newest() ? null : position);
   }
 
   /** @type {ReturnType<typeof output> | null} */
@@ -361,10 +388,13 @@ export function executionView(id, query, person) {
   /** What the step printed. It stands beside the panel, which is made anew all the time: who reads keeps the place. */
   function showOutput() {
     printed.hidden = tab !== 'step' || !step;
-    if (printed.hidden || shown?.step === step) return;
-    shown = output(id, step, closing.signal);
-    show(printed, shown.element);
-    shown.refresh();
+    if (printed.hidden) return;
+    if (shown?.step !== step) {
+      shown = output(id, step, closing.signal);
+      show(printed, shown.element);
+      shown.refresh();
+    }
+    shown.until(newest() ? Infinity : frames?.time(position) || 0);
   }
 
   function showNow() {
@@ -384,7 +414,7 @@ export function executionView(id, query, person) {
   const link = (name) => h('button', { type: 'button', class: 'chip', onclick: () => choose(name) }, name);
 
   async function showInOut() {
-    const error = document_.status === 'completed' ? null : `${OVER[document_.status]?.slice(0, -1) || `It is ${document_.status}`}, and has no result.`;
+    const error = now.status === 'completed' ? null : `${OVER[now.status]?.slice(0, -1) || `It is ${now.status}`}, and has no result.`;
     const result = h('div', null, error ? h('p', { class: 'hint' }, error) : h('p', { class: 'hint' }, 'Asking…'));
     show(panel, h('h2', { class: 'part' }, 'Workload'), values(now.workload, 'It has none.'), h('h2', { class: 'part' }, 'Result'), result);
     if (error) return;
@@ -400,30 +430,22 @@ export function executionView(id, query, person) {
       show(panel, h('p', { class: 'hint' }, 'Choose a step in the picture or in the timeline.'));
       return;
     }
-    const own = bars.bars().filter((bar) => bar.step === step);
     const wanted = step;
-    const state = frames && frames.has(position) && position ? frames.state(position).steps?.[step] : null;
-    const attempts = own.filter((bar) => bar.kind !== 'step').slice(-100);
-    const result = h('div', null, h('p', { class: 'hint' }, 'Asking…'));
-    const came = h('div');
-    show(topic, h('div', { class: 'title' }, h('h2', null, step), state ? badge(state[0]) : h('span', { class: 'hint' }, 'did not run')), state ? h('p', { class: 'hint' }, prose(state.slice(1).join(' · '))) : null);
-    show(panel, attempts.length ? [h('h3', null, 'Attempts and waits'), h('ul', { class: 'attempts' }, attempts.map((bar) => h('li', { class: bar.to === null ? 'open' : bar.ok === false ? 'failed' : bar.ok ? 'ok' : 'cut' },
-        h('span', null, bar.iteration.length ? h('code', null, `[${bar.iteration.join('][')}] `) : null, bar.kind === 'retry' ? `wait before attempt ${bar.attempt + 1}` : bar.kind === 'arc' ? arcOf(bar) : `${bar.task || step}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}`, bar.awaits ? [' waits for ', prose(bar.awaits)] : null),
-        h('small', null, bar.to === null ? (document_.ended ? 'not ended' : bar.awaits ? 'waiting' : 'running') : `${took(bar.to - bar.from)}${bar.ok === null ? ', cut off' : ''}`), bar.error ? problem(bar.error, null, document_.digest) : null)))] : null,
-      h('h3', null, 'Arguments'), came, h('h3', null, 'Result'), result, h('p', null, h('button', { type: 'button', onclick: () => {
+    const state = frames && frames.has(position) && position ? frames.state(position).steps?.[step] || null : null;
+    const then = newest() ? null : position;
+    const own = bars.at(then).filter((bar) => bar.step === step);
+    /** @type {import('./step.js').Look} */
+    const look = {
+      place, step, digest: document_.digest, position: then, over: then === null && document_.ended !== null, state, bars: own, mayHave: await bars.incomplete(),
+      signal: closing.signal, still: () => step === wanted && tab === 'step' && then === (newest() ? null : position),
+      again: [h('button', { type: 'button', onclick: () => {
         events.only(wanted);
         events.element.scrollIntoView({ block: 'start' });
-      } }, 'Its events in the log'), ' ', person.operates && document_.ended && own.length ? h('button', { type: 'button', onclick: () => rerun(id, wanted) }, 'Start again from this step…') : null));
-    try {
-      // The server refuses to answer for one that has no result, which browsers take for a mistake of the page.
-      const has = await bars.succeeded(wanted);
-      const found = has ? value((await get(`${place}/result`, { step: wanted }, closing.signal)).result) : h('p', { class: 'hint' }, 'It has not succeeded.');
-      if (step === wanted && tab === 'step') show(result, found);
-    } catch (error) {
-      show(result, h('p', { class: 'hint' }, prose(wordsOf(error))));
-    }
-    const found = await get(`${place}/moment`, { position, step: wanted }, closing.signal).catch(() => null);
-    if (step === wanted && tab === 'step') show(came, found?.args ? values(found.args, 'None came with its token.') : h('p', { class: 'hint' }, 'It has not begun here.'));
+      } }, 'Its events in the log'), ' ', person.operates && document_.ended && bars.bars().some((bar) => bar.step === step) ? h('button', { type: 'button', onclick: () => rerun(id, wanted) }, 'Start again from this step…') : null],
+    };
+    if (!look.still()) return;
+    show(topic, heading(look));
+    await draw(panel, look);
   }
 
   async function listChildren() {
@@ -522,15 +544,4 @@ export function executionView(id, query, person) {
       closing.abort();
     },
   };
-}
-
-/** A value as it is. @param {any} found */
-function value(found) {
-  return h('pre', { class: 'value' }, typeof found === 'string' ? found : JSON.stringify(found, null, 2));
-}
-
-/** Named values. @param {Record<string, any>} found @param {string} none */
-function values(found, none) {
-  const rows = Object.entries(found || {});
-  return rows.length ? h('dl', { class: 'values' }, rows.map(([name, one]) => [h('dt', null, name), h('dd', null, value(one))])) : h('p', { class: 'hint' }, none);
 }

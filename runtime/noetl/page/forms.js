@@ -11,6 +11,7 @@ let last = 0;
 export function ask(title, parts, verb, act, kind = 'primary') {
   const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
   const go = h('button', { class: kind, type: 'submit' }, verb);
+  const leave = h('button', { type: 'button', onclick: () => dialog.close() }, 'Close');
   const name = `dialog${(last += 1)}`;
   const dialog = h('dialog', { 'aria-labelledby': name },
     h('form', {
@@ -30,10 +31,13 @@ export function ask(title, parts, verb, act, kind = 'primary') {
     },
     h('header', null, h('h2', { id: name }, title), h('button', { type: 'button', class: 'bare', 'aria-label': 'Close', onclick: () => dialog.close() }, sign('close'))),
     h('div', { class: 'parts' }, parts, problem),
-    h('footer', null, h('button', { type: 'button', onclick: () => dialog.close() }, 'Close'), go)));
+    h('footer', null, leave, go)));
   dialog.addEventListener('close', () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
+  // By itself it would begin at what closes it. What harms is not one key away.
+  const first = dialog.querySelector('.parts :is(input, select, textarea):not(:disabled)') || (kind === 'danger' ? leave : go);
+  first.focus();
   return dialog;
 }
 

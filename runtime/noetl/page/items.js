@@ -20,6 +20,10 @@ export function items(id, step, digest, signal) {
   /** @type {number | null} */
   let next = null;
   let asked = 0;
+  /** The event behind which they are shown, null for now. @type {number | null} */
+  let position = null;
+  /** Whether somebody has chosen which are shown. */
+  let chosen = false;
   let shown = '';
   /** @type {Set<number>} */
   const opened = new Set();
@@ -42,8 +46,14 @@ export function items(id, step, digest, signal) {
     asked += 1;
     const mine = asked;
     try {
-      const found = await get(`${place}/items`, { step, state, after: starts[starts.length - 1], limit: PAGE }, signal);
+      const found = await get(`${place}/items`, { step, state, after: starts[starts.length - 1], limit: PAGE, position }, signal);
       if (mine !== asked) return;
+      // What went wrong is looked for first.
+      if (!chosen && !state && found.counts.failed) {
+        state = 'failed';
+        await refresh();
+        return;
+      }
       told.hidden = !found.left_out;
       say(told, `${many(found.left_out, 'item')} more are not listed.`);
       draw(found);
@@ -69,6 +79,7 @@ export function items(id, step, digest, signal) {
     show(chips, ['', ...Object.keys(found.counts)].map((one) => h('button', {
       type: 'button', class: `chip ${one}`, 'aria-pressed': String(one === state), onclick: () => {
         state = one;
+        chosen = true;
         go([0]);
       },
     }, WORDS[one] || one || 'all', h('small', null, (one ? found.counts[one] : total).toLocaleString('en')))));
@@ -105,5 +116,13 @@ export function items(id, step, digest, signal) {
     }
   }
 
-  return { element, step, refresh };
+  /** Show them as they were behind an event, null for now. @param {number | null} to */
+  function at(to) {
+    if (asked && to === position) return;
+    position = to;
+    if (!chosen) state = '';
+    refresh();
+  }
+
+  return { element, step, refresh, at };
 }

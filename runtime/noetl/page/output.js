@@ -9,13 +9,15 @@ const SHOWN = 200_000;
 /** Characters that a reader does not see, or that turn others around: controls but for tab and line end, marks of direction, and what has no width. */
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
-/** @typedef {{ name: string, pieces: { text: string, stream: string }[], size: number, left: number, end: number }} Attempt */
+/** @typedef {{ name: string, pieces: { text: string, stream: string, at: number }[], size: number, left: number, end: number }} Attempt */
 
 /** @param {string} id @param {string} step @param {AbortSignal} signal */
 export function output(id, step, signal) {
   /** @type {Map<string, Attempt>} */
   const attempts = new Map();
   let after = 0;
+  /** Microseconds since the epoch of the last that is shown. */
+  let last = Infinity;
   let chosen = '';
   let follows = true;
   let asking = false;
@@ -73,9 +75,9 @@ export function output(id, step, signal) {
       one = { name: nameOf(row), pieces: [], size: 0, left: 0, end: 0 };
       attempts.set(key, one);
     }
-    if (row.offset > one.end) one.pieces.push({ text: '\n… some output is missing here: it was not kept\n', stream: 'cut' });
+    if (row.offset > one.end) one.pieces.push({ text: '\n… some output is missing here: it was not kept\n', stream: 'cut', at: row.at });
     one.end = row.offset + [...row.text].length; // the server counts characters, and a text here their halves
-    one.pieces.push({ text: row.stream === 'cut' ? `\n… ${row.text}` : row.text, stream: row.stream });
+    one.pieces.push({ text: row.stream === 'cut' ? `\n… ${row.text}` : row.text, stream: row.stream, at: row.at });
     one.size += row.text.length;
     while (one.size > SHOWN && one.pieces.length > 1) {
       const gone = /** @type {any} */ (one.pieces.shift());
@@ -85,27 +87,37 @@ export function output(id, step, signal) {
   }
 
   function draw() {
-    const newest = [...attempts.keys()].pop() || '';
-    const key = attempts.has(chosen) ? chosen : newest;
+    const there = [...attempts].filter(([, each]) => each.pieces[0].at <= last);
+    const newest = there[there.length - 1]?.[0] || '';
+    const key = there.some(([value]) => value === chosen) ? chosen : newest;
     const one = attempts.get(key);
-    if (choice.childElementCount !== attempts.size) {
-      show(choice, [...attempts].map(([value, each]) => h('option', { value }, each.name)));
-      choice.hidden = attempts.size < 2;
+    if (choice.childElementCount !== there.length) {
+      show(choice, there.map(([value, each]) => h('option', { value }, each.name)));
+      choice.hidden = there.length < 2;
     }
     choice.value = key;
     state.hidden = Boolean(one) && !one?.left;
     text.hidden = !one;
     if (!one) {
-      say(state, 'Its tasks have printed nothing.');
+      say(state, last === Infinity ? 'Its tasks have printed nothing.' : 'Its tasks have printed nothing here.');
       return;
     }
     if (one.left) say(state, `The first ${one.left.toLocaleString('en')} characters are left out here; \`noetl logs\` prints all.`);
     const at = text.scrollTop;
-    show(text, one.pieces.map((piece) => (piece.stream === 'stdout' ? visible(piece.text) : h('span', { class: piece.stream }, visible(piece.text)))));
+    show(text, one.pieces.filter((piece) => piece.at <= last).map((piece) => (piece.stream === 'stdout' ? visible(piece.text) : h('span', { class: piece.stream }, visible(piece.text)))));
     text.scrollTop = follows ? text.scrollHeight : at;
   }
 
-  return { element, step, refresh };
+  /** Show what was printed until a moment. @param {number} to ms since the epoch */
+  function until(to) {
+    // Whatever was printed within its millisecond belongs to it.
+    const next = to === Infinity ? to : to * 1000 + 999;
+    if (next === last) return;
+    last = next;
+    draw();
+  }
+
+  return { element, step, refresh, until };
 }
 
 /** A text in which every character is seen: what is not, by its code. @param {string} text @returns {string} */

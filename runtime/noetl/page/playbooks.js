@@ -46,7 +46,7 @@ export function playbooksView(query) {
 export function playbookView(path, query, person) {
   const closing = new AbortController();
   const stage = h('div', { class: 'card pictured' });
-  const facts = h('div', { class: 'panel' });
+  const facts = h('div', { class: 'panel', tabIndex: 0, role: 'region', 'aria-label': 'Takes and needs' });
   const proofs = h('div', { class: 'panel' }, h('p', { class: 'hint' }, 'Asking the analysis…'));
   const source = h('div', { class: 'panel' });
   const found = h('div', { class: 'panel' });

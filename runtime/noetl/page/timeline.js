@@ -7,7 +7,7 @@ import { clock, many, took } from './times.js';
 
 /**
  * @typedef {{number: number, kind: string, step: string, run: string, iteration: number[], task: string | null, attempt: number,
- *   from: number, to: number | null, ok: boolean | null, awaits?: string, error?: any}} Bar
+ *   from: number, to: number | null, since: number, until: number | null, ok: boolean | null, awaits?: string, error?: any}} Bar
  */
 
 const GAP = 0.05;
@@ -136,10 +136,17 @@ export function timeline(id, pick, isOver, range, chosen) {
     draw();
   }
 
-  /** Whether a step may have a result: one of its runs has ended well, or is none of those that are shown. @param {string} step */
-  async function succeeded(step) {
+  /** Whether there are bars that are not listed. */
+  async function incomplete() {
     await asking;
-    return leftOut > 0 || [...bars.values()].some((bar) => bar.kind === 'step' && bar.step === step && bar.ok);
+    return leftOut > 0;
+  }
+
+  /** The bars as they were behind an event, null for now: what had not ended is open. @param {number | null} position @returns {Bar[]} */
+  function barsAt(position) {
+    const all = [...bars.values()];
+    if (position === null) return all;
+    return all.filter((bar) => bar.since <= position).map((bar) => (bar.until !== null && bar.until > position ? { ...bar, to: null, until: null, ok: null, error: undefined } : bar));
   }
 
   function draw() {
@@ -261,5 +268,5 @@ export function timeline(id, pick, isOver, range, chosen) {
     draw();
   }
 
-  return { element, refresh, succeeded, draw, move, zoom, bars: () => [...bars.values()] };
+  return { element, refresh, incomplete, at: barsAt, draw, move, zoom, bars: () => [...bars.values()] };
 }
