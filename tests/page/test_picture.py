@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from harness.browsing import COUNT, Costs, Listener
+from harness.browsing import COUNT, Costs, Listener, page_of
 from harness.running import HEAD
 from harness.serving import until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 STEPS = 2_000
 CHAIN = "".join(
@@ -192,3 +192,25 @@ def test_the_controls_lie_over_no_box_and_a_drag_moves_the_picture(server: Liste
     assert moved is not None
     assert (round(moved["x"] - box["x"]), round(moved["y"] - box["y"])) == (60, 40)
     assert page.get_by_role("tab", name="Step").get_attribute("aria-selected") == "false"
+
+
+def failed(server: Listener, page: "Page", source: str) -> Look:
+    """A look at an execution of which the step `s7` has failed, as it opens."""
+    server.register(HEAD + source)
+    name = server.start("t/t")
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.get_by_role("button", name="Step s7: failed").wait_for()
+    return look(page)
+
+
+def test_a_picture_opens_so_that_it_can_be_read(server: Listener, browser: "Browser") -> None:
+    chain = "".join(
+        f"  - {{step: s{n}, tool: {{kind: noop}}, next: {{arcs: [{{step: s{n + 1}}}]}}}}\n" for n in range(7)
+    )
+    failing = "  - {step: s7, tool: {kind: fail, code: no.luck, message: none}}\n"
+    nine = f"workflow:\n  - {{step: start, next: {{arcs: [{{step: s0}}]}}}}\n{chain}{failing}"
+    with page_of(browser, viewport={"width": 1280, "height": 900}) as page:
+        seen = failed(server, page, nine)
+        assert seen.letters >= 9 and "step s7" in seen.seen and len(seen.seen) < 9
+        seen = failed(server, page, f"workflow:\n  - {{step: start, next: {{arcs: [{{step: s7}}]}}}}\n{failing}")
+        assert seen.letters >= 9 and len(seen.seen) == 2, "all of it, where that can be read"

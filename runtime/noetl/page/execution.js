@@ -163,15 +163,15 @@ export function executionView(id, query, person) {
     drawHead();
   }
 
-  const [begun, lasts, tasks, retries, logged] = [h('span'), h('span'), h('span'), h('span'), h('span')];
+  const [since, lasts, tasks, retries, logged] = [h('span'), h('span'), h('span'), h('span'), h('span')];
   /** Tell how long it takes, and how much it has done: as far as the slider says, where that follows. */
   function tellCounts() {
     const d = document_;
     const seen = live && frames && frames.total >= d.events && frames.has(frames.total) ? frames.state(frames.total).is : null;
     const counts = seen || d.counts || {};
     const started = d.started ? millis(d.started) : Date.now();
-    begun.title = moment(started);
-    say(begun, `started ${ago(started)}`);
+    since.title = moment(started);
+    say(since, `started ${ago(started)}`);
     say(lasts, d.ended ? `took ${took(millis(d.ended) - started)}` : `for ${took(Date.now() - started)}`);
     say(tasks, many(counts.tasks || 0, 'task'));
     say(retries, counts.retries === 1 ? '1 retry' : `${counts.retries} retries`);
@@ -196,7 +196,7 @@ export function executionView(id, query, person) {
       !open && status !== 'completed' && h('button', { type: 'button', onclick: () => rerun(id) }, 'Go on from there…'),
       h('button', { type: 'button', onclick: again }, 'Start again…'),
     ];
-    const facts = [begun, lasts, tasks, retries, logged,
+    const facts = [since, lasts, tasks, retries, logged,
       d.rerun_of ? h('span', null, 'a rerun of ', h('a', { href: `#/executions/${encodeURIComponent(d.rerun_of)}` }, d.rerun_of)) : null,
       d.started_by ? h('span', null, 'started by ', ...cause(d.started_by)) : null,
       d.parent ? h('span', null, 'called by ', h('a', { href: `#/executions/${encodeURIComponent(d.parent[0])}` }, d.parent[0])) : null,

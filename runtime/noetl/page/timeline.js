@@ -142,11 +142,11 @@ export function timeline(id, pick, isOver, range, chosen) {
     return leftOut > 0;
   }
 
-  /** The bars as they were behind an event, null for now: what had not ended is open. @param {number | null} position @returns {Bar[]} */
-  function barsAt(position) {
+  /** The bars as they were behind an event, null for now: what had not ended is open. @param {number | null} then @returns {Bar[]} */
+  function barsAt(then) {
     const all = [...bars.values()];
-    if (position === null) return all;
-    return all.filter((bar) => bar.since <= position).map((bar) => (bar.until !== null && bar.until > position ? { ...bar, to: null, until: null, ok: null, error: undefined } : bar));
+    if (then === null) return all;
+    return all.filter((bar) => bar.since <= then).map((bar) => (bar.until !== null && bar.until > then ? { ...bar, to: null, until: null, ok: null, error: undefined } : bar));
   }
 
   function draw() {

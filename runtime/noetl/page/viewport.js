@@ -5,8 +5,8 @@ const LARGEST = 4;
 const READABLE = 1;
 /** A small picture is not blown up to fill the stage. */
 const MOST_FIT = 1.25;
-/** The scale of a whole picture from which it is shown whole at first: letters of 6.6 pixels. */
-const SURVEY = 0.6;
+/** The scale of a whole picture from which it is shown whole at first: letters of 9 pixels. */
+const SURVEY = 0.82;
 /** The scale below which letters are less than 3 pixels high. */
 const TINY = 0.25;
 /** How much closer a press of a button or key goes, and pixels that are a drag, and no click. */
