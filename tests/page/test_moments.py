@@ -1,4 +1,4 @@
-"""What the page says of a moment: all of it is of the event that the slider is at, and the head of now."""
+"""A moment of an execution on the page: all that is said is of the event that the slider is at, and the head of now."""
 
 from typing import TYPE_CHECKING
 
