@@ -20,9 +20,11 @@ from harness.running import compiled, run
 from noetl.app.adapters import open_blobs, open_outputs
 from noetl.app.bundles import Archive, read_bundle
 from noetl.app.documents import replay_document, verdict_of
+from noetl.app.ended_runs import ended_scope
 from noetl.app.retention import ANY, Purger, RetentionRule
 from noetl.app.runtime import Runtime, Settings
 from noetl.app.schedule_book import ScheduleBook
+from noetl.app.trigger_book import TriggerBook
 from noetl.ports import ExecutionRow, Owned, Taken, Wanted
 from noetl.ports.idempotency import StartKey
 from noetl.ports.schedules import ScheduleRow
@@ -30,6 +32,7 @@ from noetl.server.schedules.document import Schedule, schedule_of
 from noetl.server.schedules.due import ON_TIME, jitter_of
 from noetl.server.schedules.starter import ScheduledStart, ScheduleStarter
 from noetl.server.schedules.times import time_of
+from noetl.server.triggers.starter import TriggeredStart, TriggerStarter
 from noetl.store.sqlite import FAULT_POINTS, SqliteStore, schema
 from noetl_ir.events import Event, write_event
 from noetl_ir.expr import Json
@@ -37,7 +40,9 @@ from noetl_ir.plan_format import digest_of
 
 SECOND, MINUTE, HOUR, DAY = 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000
 PLAYBOOK = "workload: {at: never}\nworkflow:\n  - {step: start, tool: {kind: noop}}\n"
-POINTS = tuple(point for point in FAULT_POINTS if point.startswith(("create", "schedule", "purge")))
+POINTS = tuple(
+    point for point in FAULT_POINTS if point.startswith(("create", "schedule", "trigger", "purge", "append"))
+)
 
 MONDAYS = ("2026-03-23T00:00:00Z", "2026-10-19T00:00:00Z", "2026-10-26T00:00:00Z", "2026-06-01T00:00:00Z")
 """Weeks in which clocks are set: in Europe forward and back, in New York back; and one in which none is."""
@@ -52,6 +57,14 @@ SPECS: tuple[dict[str, Json], ...] = (
     {"every": "70m", "overlap": "allow", "catch_up": 2, "jitter": "3m"},
     {"every": "90m", "overlap": "wait", "catch_up": 1},
 )
+TRIGGER: dict[str, Json] = {
+    "apiVersion": "noetl.io/v2",
+    "kind": "Trigger",
+    "metadata": {"name": "behind"},
+    "spec": {"playbook": "t/behind", "after": {"playbook": "t/t"}, "inputs": {"at": "{{ workload.at }}"}},
+}
+"""It starts one more behind each end of what schedules start."""
+
 LATEST_OLD = 15
 """The schema of the version before."""
 
@@ -113,6 +126,13 @@ class WeekServer(NamedTuple):
     runtime: Runtime
     clock: VirtualClock
     starter: ScheduleStarter
+    triggers: TriggerStarter | None
+
+    def look(self) -> None:
+        """Start all that is due."""
+        self.starter.look()
+        if self.triggers is not None:
+            self.triggers.look()
 
 
 @cache
@@ -169,8 +189,13 @@ class Week:
         runtime, clock = self.opened(), VirtualClock(self, self.chance.randint(-5 * SECOND, 5 * SECOND))
         # Each that starts anew in the upgrade is a new one, those that run go on as they are.
         kept: Any = OldSchedules(runtime.store) if self._is_old and number == 0 else runtime.store.scheduling  # type: ignore[arg-type,attr-defined]
-        begin, cancel = partial(self._begin, runtime), partial(self._finish, runtime)
-        self.servers[number] = WeekServer(runtime, clock, ScheduleStarter(runtime.store, kept, clock, begin, cancel))
+        begin, cancel = partial(self._begin_scheduled, runtime), partial(self._finish, runtime)
+        starter = ScheduleStarter(runtime.store, kept, clock, begin, cancel)
+        triggers = None
+        if not self._is_old:
+            behind, scope = partial(self._begin_behind, runtime), partial(ended_scope, runtime)
+            triggers = TriggerStarter(runtime.store, runtime.store.triggering, clock, behind, scope)  # type: ignore[attr-defined]
+        self.servers[number] = WeekServer(runtime, clock, starter, triggers)
 
     def _kill(self, number: int) -> None:
         server = self.servers[number]
@@ -193,16 +218,22 @@ class Week:
 
     # --- executions -----------------------------------------------------------------------------------------------
 
-    def _begin(self, runtime: Runtime, start: ScheduledStart) -> str:
+    def _begin_scheduled(self, runtime: Runtime, start: ScheduledStart) -> str:
+        return self._begin(runtime, "t/t", start.payload, start.key, start.started_by)
+
+    def _begin_behind(self, runtime: Runtime, start: TriggeredStart) -> str:
+        return self._begin(runtime, "t/behind", start.inputs, start.key, start.started_by)
+
+    def _begin(
+        self, runtime: Runtime, path: str, payload: dict[str, Json], key: str, started_by: dict[str, Json]
+    ) -> str:
         plan, log = pattern()
         name = f"x{self.now}-{self.chance.randrange(1 << 40):x}"
-        first = log[0]._replace(
-            ts=self.now,
-            data={**log[0].data, "payload": start.payload, "started_by": start.started_by, "trace_id": name},
-        )
-        row = ExecutionRow(name, "t/t", digest_of(plan), "running", None, self.now, None)
+        data = {**log[0].data, "payload": payload, "started_by": started_by, "trace_id": name}
+        first = log[0]._replace(ts=self.now, data=data)
+        row = ExecutionRow(name, path, digest_of(plan), "running", None, self.now, None)
         try:
-            runtime.store.create(row, [(first.event_id, write_event(first))], key=StartKey(start.key, ""))
+            runtime.store.create(row, [(first.event_id, write_event(first))], key=StartKey(key, ""))
         except Taken as taken:
             return taken.execution_id
         finally:
@@ -284,7 +315,7 @@ class Week:
                 self._die_at[self.chance.choice(POINTS)] = self.chance.randrange(1, 5)
             try:
                 at = server.clock.now()
-                server.starter.look()
+                server.look()
                 self.looks.append(at)
             except Killed:
                 self.deaths += 1
@@ -372,6 +403,8 @@ class Week:
     def _prepare(self, runtime: Runtime) -> None:
         plan, _ = pattern()
         runtime.store.put_plan(digest_of(plan), "t/t", plan)
+        if not self._is_old:
+            TriggerBook(runtime, VirtualClock(self, 0)).put(TRIGGER)
         for number, spec in enumerate(self._specs):
             document = self.document(f"s{number}", spec)
             if self._is_old:
@@ -391,7 +424,11 @@ class Week:
                     self._new_server(number)
                 server = self.servers[number]
                 assert server is not None
-                server.starter.look()
+                server.look()
+        self.now += 2 * HOUR
+        self._finish_ripe()
+        if (server := self.servers[0]) is not None and server.triggers is not None:
+            server.triggers.look()
         self.now += 2 * HOUR
         self._finish_ripe()
         for number in range(2):
@@ -432,18 +469,28 @@ class Week:
             for bundle in sorted((self._folder / "kept").glob("*.noetl")):
                 read_bundle(runtime, str(bundle))
             found: dict[str, Counter[str]] = defaultdict(Counter)
+            behind, ended = Counter[str](), set[str]()
             for row in runtime.store.executions():
                 _, first = next(iter(runtime.events(row.execution_id)))
                 said = first.data["started_by"]
                 assert isinstance(said, dict)
+                assert row.ended is not None, f"{row} does not end; now {self.now}; {self._open.get(row.execution_id)}"
+                if "trigger" in said:
+                    behind[str(said["execution"])] += 1
+                    continue
+                ended.add(row.execution_id)
                 found[str(said["schedule"])][str(said["time"])] += 1
                 assert first.data["payload"] == {"at": said["time"]}
-                assert row.ended is not None, f"{row} does not end; now {self.now}; {self._open.get(row.execution_id)}"
                 if self.chance.random() < 0.05:
                     document = replay_document(*verdict_of(runtime, row))
                     assert document["legal"] is True, document
             for row in runtime.store.scheduling.schedules():  # type: ignore[attr-defined]
                 self._check_schedule(schedule_of(row.document), row, found[row.name])
+            if not self._is_old:
+                twice = {name: count for name, count in behind.items() if count > 1}
+                assert (twice, ended - behind.keys(), behind.keys() - ended) == ({}, set(), set()), (
+                    "ends have one start"
+                )
             return found
         finally:
             self.closed(runtime)

@@ -116,12 +116,12 @@ def _started(starter: TriggerStarter, known: KnownTrigger, webhook: Webhook, ask
     try:
         happening = asked.happening(known, webhook)
     except (BadBody, NotMapped) as wrong:
-        raise BadRequest(str(wrong), 422) from None
+        raise BadRequest(str(wrong)) from None
     try:
         execution_id = starter.start(known, happening)
     except NotMapped as wrong:
         starter.refuse(known, happening, wrong)
-        raise BadRequest(str(wrong), 422) from None
+        raise BadRequest(str(wrong)) from None
     except StartRefused as lacking:
         starter.hinder(known, lacking)
         raise Busy("nothing can be started now") from None

@@ -59,7 +59,8 @@ class SqlSchedules(ABC):
             found.append(there in ([before], [after]))
             if there == [before]:
                 tx.rows(_PUT, _values(after))
-                record_deed(tx, "schedule-pause" if after.paused else "schedule-resume", after.name)
+                if before.paused != after.paused:
+                    record_deed(tx, "schedule-pause" if after.paused else "schedule-resume", after.name)
 
         self.change(moved)
         return found[-1]

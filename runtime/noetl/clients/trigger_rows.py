@@ -79,7 +79,9 @@ class SqlTriggers(ABC):
             found.append(there in ([before], [after]))
             if there == [before]:
                 tx.rows(_PUT, _values(after))
-                record_deed(tx, "trigger-pause" if after.paused else "trigger-resume", after.name)
+                # It moves behind its starts, too, which nobody asked for.
+                if before.paused != after.paused:
+                    record_deed(tx, "trigger-pause" if after.paused else "trigger-resume", after.name)
 
         self.change(moved)
         return found[-1]

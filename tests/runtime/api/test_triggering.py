@@ -118,20 +118,22 @@ def test_the_key_and_the_wish_are_expressions(server: Served) -> None:
     assert first["execution_id"]
     assert post(server, {"id": 5, "ref": "main", "more": 1}, "d2").json() == first
     assert post(server, {"id": 6, "ref": "other"}).json() == {"execution_id": None}
-    assert post(server, {"ref": "main"}).status_code == 422
+    assert post(server, {"ref": "main"}).status_code == 400
 
 
 def test_what_cannot_be_mapped_is_told_and_kept_until_it_can(server: Served) -> None:
     put(server, webhook=GITHUB, inputs={"n": "{{ body.order.n }}"})
     response = post(server, {"order": {}}, "d1")
-    assert response.status_code == 422 and "`inputs.n`" in response.json()["detail"]
-    assert post(server, {"order": {}}, "d1").status_code == 422
+    assert response.status_code == 400 and "`inputs.n`" in response.json()["detail"]
+    assert post(server, {"order": {}}, "d1").status_code == 400
     (letter,) = server.client.get("/triggers/hook").json()["dead_letters"]
     assert letter["what"]["body"] == {"order": {}} and "x-hub-signature-256" not in letter["what"]["headers"]
     again = server.client.post("/triggers/hook/retry", json={}).json()["letters"]
     assert [row["execution_id"] for row in again] == [None] and "`inputs.n`" in again[0]["reason"]
     put(server, webhook=GITHUB, inputs={"n": "{{ body.order.n | default(3) }}"})
     (row,) = server.client.post("/triggers/hook/retry", json={}).json()["letters"]
+    deeds = [one["deed"] for one in server.client.get("/audit").json()["audit"]]
+    assert deeds[:3] == ["start", "trigger-retry", "trigger-put"], "nobody paused or resumed it"
     assert ended(server, row["execution_id"]) == {"who": "nobody", "n": 3}
     assert started_by(server, row["execution_id"])["again"] is True
     assert server.client.get("/triggers/hook").json()["dead_letters"] == []
@@ -150,7 +152,7 @@ def test_what_cannot_be_mapped_is_told_and_kept_until_it_can(server: Served) -> 
 def test_a_body_that_is_none_is_refused(server: Served, data: bytes, text: str) -> None:
     put(server, webhook=GITHUB)
     response = post(server, data)
-    assert response.status_code == 422 and text in response.json()["detail"]
+    assert response.status_code == 400 and text in response.json()["detail"]
 
 
 def test_forms_and_texts_are_bodies_and_long_ones_are_refused(server: Served) -> None:

@@ -45,5 +45,6 @@ class MemorySchedules:
             there = self._rows.get(before.name)
             if there == before:
                 self._rows[before.name] = after
-                self._record_deed("schedule-pause" if after.paused else "schedule-resume", after.name)
+                if before.paused != after.paused:
+                    self._record_deed("schedule-pause" if after.paused else "schedule-resume", after.name)
             return there in (before, after)

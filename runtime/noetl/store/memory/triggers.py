@@ -51,7 +51,8 @@ class MemoryTriggers:
             there = self._rows.get(before.name)
             if there == before:
                 self._rows[before.name] = after
-                self._record_deed("trigger-pause" if after.paused else "trigger-resume", after.name)
+                if before.paused != after.paused:
+                    self._record_deed("trigger-pause" if after.paused else "trigger-resume", after.name)
             return there in (before, after)
 
     def take_end(self, before: ExecutionRow | None, after: ExecutionRow) -> None:
