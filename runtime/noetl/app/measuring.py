@@ -12,8 +12,8 @@ from noetl.server.journal import Keep
 from noetl.server.workers.tracker import pool_of
 from noetl_ir.events import Event, step_run_of
 
-_ORDERED = frozenset({"step.started", "loop.iteration.started"})
-"""Events that a pipeline is ordered by; one that is not to be run yet has its order by a later one."""
+_CUT = ("step.failed", "step.cancelled", "loop.iteration.skipped", "loop.started")
+"""Events behind which nothing of a run, or of an iteration, waits or runs any more: or only as a loop."""
 
 _NO_CODE = "unknown"
 _T = TypeVar("_T")
@@ -28,28 +28,41 @@ class EventMeasures:
         self._measures = measures
         self._ordered: dict[str, dict[str, tuple[int, str]]] = {}
         self._started: dict[str, dict[str, int]] = {}
+        self._events = measures.counter("noetl_events")
+        self._takers: dict[str, Callable[[Execution, Program, Event], None]] = {
+            "playbook.execution.requested": self._take_begin,
+            "step.started": self._give_order,
+            "loop.iteration.started": self._give_order,
+            "task.started": self._start_attempt,
+            "task.done": self._end_attempt,
+            "retry.started": self._end_attempt,
+            "task.lost": self._lose_claim,
+            **dict.fromkeys(_CUT, self._forget_run),
+            "workflow.finished": self._end,
+        }
 
     def observe(self, execution: Execution, program: Program, event: Event) -> None:
         """Take in an event."""
-        measures, kind = self._measures, event.event_type
-        measures.count("noetl_events")
-        if kind in _ORDERED:
-            ordered = self._ordered.setdefault(execution.execution_id, {})
-            ordered[event.run] = (event.ts, pool_of(program.plan.steps[event.step]))
-        elif kind == "task.started":
-            self._take_order(execution, event)
-            self._started.setdefault(execution.execution_id, {})[event.run] = event.ts
-        elif kind in ("task.done", "retry.started"):
-            self._end_attempt(execution, program, event)
-        elif kind == "task.lost":
-            self._started.get(execution.execution_id, {}).pop(event.run, None)
-            measures.count("noetl_lost_claims", pool_of(program.plan.steps[event.step]))
-        elif kind in ("step.failed", "step.cancelled", "loop.iteration.skipped", "loop.started"):
-            self._forget_run(execution.execution_id, event.run)
-        elif kind == "playbook.execution.requested":
-            measures.count("noetl_executions_started", _playbook(program))
-        elif kind == "workflow.finished":
-            self._end(execution, program, event)
+        self._events.count += 1
+        # Most events say nothing that is counted, and there are thousands in a second.
+        take = self._takers.get(event.event_type)
+        if take is not None:
+            take(execution, program, event)
+
+    def _take_begin(self, execution: Execution, program: Program, event: Event) -> None:
+        self._measures.count("noetl_executions_started", _playbook(program))
+
+    def _give_order(self, execution: Execution, program: Program, event: Event) -> None:
+        ordered = self._ordered.setdefault(execution.execution_id, {})
+        ordered[event.run] = (event.ts, pool_of(program.plan.steps[event.step]))
+
+    def _start_attempt(self, execution: Execution, program: Program, event: Event) -> None:
+        self._take_order(execution, event)
+        self._started.setdefault(execution.execution_id, {})[event.run] = event.ts
+
+    def _lose_claim(self, execution: Execution, program: Program, event: Event) -> None:
+        self._started.get(execution.execution_id, {}).pop(event.run, None)
+        self._measures.count("noetl_lost_claims", pool_of(program.plan.steps[event.step]))
 
     def oldest_orders(self, driven: Container[str]) -> Mapping[str, int]:
         """When the oldest order of each pool was given that no worker has begun, in executions that are driven here;
@@ -84,13 +97,13 @@ class EventMeasures:
         if event.event_type == "retry.started":
             self._measures.count("noetl_task_retries", _code_of(error))
 
-    def _forget_run(self, execution_id: str, run: str) -> None:
+    def _forget_run(self, execution: Execution, program: Program, event: Event) -> None:
         """A run, or an iteration, is over, or has become a loop: what of it waited or ran does so no more."""
         for table in (self._ordered, self._started):
-            mine = table.get(execution_id, {})
-            mine.pop(run, None)
-            if "/" not in run:  # with all of its iterations
-                for key in [key for key in mine if step_run_of(key) == run]:
+            mine = table.get(execution.execution_id, {})
+            mine.pop(event.run, None)
+            if "/" not in event.run:  # with all of its iterations
+                for key in [key for key in mine if step_run_of(key) == event.run]:
                     del mine[key]
 
     def _end(self, execution: Execution, program: Program, event: Event) -> None:

@@ -58,8 +58,8 @@ WORKER = (
 FAMILIES = (*SERVER, *WORKER)
 
 
-class _Series:
-    """The figures of one combination of labels."""
+class Series:
+    """The figures of one combination of labels: counts, and the sum of seconds."""
 
     __slots__ = ("buckets", "count", "total")
 
@@ -74,7 +74,7 @@ class Measures:
 
     def __init__(self, families: Sequence[FigureFamily] = SERVER) -> None:
         self._families: Mapping[str, FigureFamily] = {family.name: family for family in families}
-        self._series: dict[str, dict[tuple[str, ...], _Series]] = {family.name: {} for family in families}
+        self._series: dict[str, dict[tuple[str, ...], Series]] = {family.name: {} for family in families}
         self._values: dict[tuple[str, int], set[str]] = {}
         self._lock = Lock()
 
@@ -82,6 +82,13 @@ class Measures:
         """Count something."""
         with self._lock:
             self._of(name, labels).count += by
+
+    def counter(self, name: str, *labels: str) -> "Series":
+        """The figures of one combination of labels, for the one thread that counts them: with no lock, as events are so
+        many.
+        """
+        with self._lock:
+            return self._of(name, labels)
 
     def observe(self, name: str, seconds: float, *labels: str) -> None:
         """Take in how long something took; less than nothing, where a clock was set, is nothing."""
@@ -96,14 +103,14 @@ class Measures:
         """All figures in the text format of Prometheus."""
         return "".join([f"{line}\n" for family in self._families.values() for line in self._lines(family)])
 
-    def _of(self, name: str, labels: tuple[str, ...]) -> _Series:
+    def _of(self, name: str, labels: tuple[str, ...]) -> Series:
         known = self._series[name]
         found = known.get(labels)
         if found is None:
             labels = tuple([self._bounded(name, place, label) for place, label in enumerate(labels)])
             found = known.get(labels)
             if found is None:
-                found = known[labels] = _Series(len(self._families[name].bounds) + 1)
+                found = known[labels] = Series(len(self._families[name].bounds) + 1)
         return found
 
     def _bounded(self, name: str, place: int, label: str) -> str:

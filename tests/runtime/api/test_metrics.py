@@ -12,8 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from harness.running import HEAD
 from harness.serving import Served, served, until
+from noetl.app.measuring import EventMeasures
 from noetl.app.worker_metrics import WorkerMeasures, metrics_served
 from noetl.host.measures import FAMILIES, MOST, FigureFamily, Measures
+from noetl_ir.events import Event
 from noetl_ir.outcome import Outcome, error
 
 ROOT = Path(__file__).parents[3]
@@ -151,3 +153,27 @@ def test_the_page_has_a_row_for_each(tmp_path: Path) -> None:
     with served(tmp_path) as up:
         known = {re.sub(r"_(bucket|sum|count)$", "", name) for name in names_told(up)}
     assert listed == known
+
+
+def test_an_order_waits_until_a_worker_begins_it_or_another_server_goes_on() -> None:
+    events = EventMeasures(Measures())
+    step, task = SimpleNamespace(pool="gpu"), SimpleNamespace(kind="python")
+    program = cast("Any", SimpleNamespace(plan=SimpleNamespace(path="t/t", name="t", steps=[step], tasks=[task])))
+    execution = cast("Any", SimpleNamespace(execution_id="x1", status="running", started=0))
+
+    def take(event_type: str, ts: int, run: str = "1") -> None:
+        data = {"status": "ok"} if event_type == "task.done" else {}
+        events.observe(execution, program, Event("e", event_type, ts, 0, run, 0, 1, 1, 1, (), data))
+
+    take("step.started", 5)
+    take("step.started", 7, "2")
+    assert events.oldest_orders({"x1"}) == {"gpu": 5}
+    take("task.started", 9)
+    assert events.oldest_orders({"x1"}) == {"gpu": 7}
+    take("step.cancelled", 10, "2")
+    assert events.oldest_orders({"x1"}) == {}
+    take("loop.iteration.started", 11, "3/0")
+    take("step.failed", 12, "3")
+    assert events.oldest_orders({"x1"}) == {}
+    take("step.started", 13, "4")
+    assert events.oldest_orders(set()) == {} == events.oldest_orders({"x1"})
