@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from noetl.app.query_language import read_query
+from noetl.clients.purge_rows import SqlPurges
 from noetl.ports import Append, ExecutionRow, Store, Wanted
 from noetl.ports.queries import ExecutionAttribute, pattern_for, written_query
 
@@ -312,6 +313,8 @@ def test_what_an_execution_is_found_by_is_kept_with_it_changes_with_it_and_goes_
     assert found("error:*") == ["e1", "e3"]
     store.purges.purge(["e1"])
     assert found("label.team:data") == [] and store.attributes(["e1"]) == {}
+    if isinstance(store.purges, SqlPurges):
+        assert store.purges.look("SELECT count(*) FROM attributes", {}) == [(0,)]
     store.create(row._replace(execution_id="e4"))
     assert found("label.team:*") == []  # nobody gets what another one had
 

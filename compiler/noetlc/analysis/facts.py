@@ -120,6 +120,11 @@ class _Facts:
             key = template_text(plan.templates[place.key])
             text = f"{place.limit} at once under {key}, else {place.on_conflict}"
             yield ("concurrency",), Fact(Class.RUN, text, plan.template_spans[place.key])
+        for name, text in plan.labels:
+            yield (f"label {name}",), Fact(Class.COSMETIC, text, NOWHERE)
+        for sought in plan.search:
+            text = f"{template_text(plan.templates[sought.value])}, a {sought.type}"
+            yield (f"search attribute {sought.name}",), Fact(Class.COSMETIC, text, plan.template_spans[sought.value])
         for row in plan.reducers:
             initial = f" from {template_text(plan.templates[row.initial])}" if row.initial >= 0 else ""
             yield (f"reducer {row.key}",), Fact(Class.DATA, f"{row.reduce}{initial}", NOWHERE)

@@ -66,6 +66,8 @@ def _attribute(r: Reader, key: Scalar, node: Node) -> SearchAttribute | None:
 def _of(r: Reader, key: Scalar, node: Node, kind: str) -> SearchAttribute | None:
     value: Value = read_value(r, node)
     template = value.template
+    if isinstance(template, Literal) and isinstance(template.value, str) and "{{" in template.value:
+        return None  # an expression that cannot be read, which was told
     if isinstance(template, Literal) and isinstance(template.value, str | int | float | bool):
         help = f"what is the same in all runs is a label: write `metadata: {{labels: {{{key.text}: …}}}}`"
         r.report("NL104", f"the search attribute `{key.text}` reads nothing of a run", node.span, help=help)

@@ -229,6 +229,15 @@ def test_a_new_name_is_cosmetic() -> None:
     assert [each.klass for each in differences_of(old.plans[0], new.plans[0])] == [Class.COSMETIC]
 
 
+def test_what_it_is_found_by_changes_nothing_that_it_does() -> None:
+    search = 'executor: {spec: {search: {n: {value: "{{ workload.n }}", type: TYPE}}}}\nworkload: {n: 1}\n'
+    texts = [HEAD + search.replace("TYPE", kind) + steps(TASK) for kind in ("number", "string")]
+    old = compile_source("t", texts[0].encode()).plans[0]
+    new = compile_source("t", texts[1].replace("name: t,", "name: t, labels: {team: data},").encode()).plans[0]
+    found = {each.message: each.klass for each in differences_of(old, new)}
+    assert len(found) == 2 and {*found.values()} == {Class.COSMETIC}
+
+
 def test_runs_of_cycles_are_compared() -> None:
     once = steps(CYCLE.replace('{step: start, when: "{{ ctx.again }}"}, ', ""), "step: end_it")
     found = compared_runs(plan_of(once), plan_of(steps(CYCLE, "step: end_it")))

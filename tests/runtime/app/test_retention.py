@@ -20,13 +20,16 @@ from noetl.app.retention import ANY, Purger, Retention, RetentionRule, age_of, r
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.snapshots import result_of
 from noetl.ports import ExecutionRow, StoreFailure
+from noetl.ports.queries import ExecutionAttribute
 
 DAY = 86_400_000_000
 # A child, values outside of the log of both, and output.
 PLAYBOOK = (
-    HEAD
+    HEAD.replace("path: t/t", "path: t/t, labels: {team: data}")
     + """
-executor: {spec: {policy: {limits: {max_payload_bytes: 600}}}}
+executor:
+  spec: {policy: {limits: {max_payload_bytes: 600}}, search: {n: {value: "{{ workload.n }}", type: number}}}
+workload: {n: 7}
 workflow:
   - step: start
     tool: {kind: python, code: "print('hello'); result = {'text': 'x' * 5000}"}
@@ -45,6 +48,9 @@ workflow:
     tool: {kind: python, args: {text: "{{ workload.text }}"}, code: "print('there'); result = {'back': text * 2}"}
 """
 )
+FOUND_BY = (
+    ExecutionAttribute("label.team", "string", "data"), ExecutionAttribute("search.n", "number", "7", 7.0)
+)  # fmt: skip
 RESULT = {"back": "x" * 10_000}
 
 
@@ -247,10 +253,33 @@ def test_a_bundle_brings_all_back_as_it_was(ran: Path, tmp_path: Path) -> None:
             for _ in range(2):  # what is there stays
                 assert read_bundle(runtime, str(bundle)).executions[0] == row.execution_id
             assert root_of(runtime) == row
+            assert runtime.store.attributes([row.execution_id]) == {row.execution_id: FOUND_BY}
             assert {name: [*runtime.store.read(name)] for name in logs} == logs
             check_whole(runtime, row)
             assert runtime.store.source(row.plan_digest) == PLAYBOOK.encode()
             assert [plan.version for plan in runtime.store.plans()] == [1, 1]
+
+
+def test_what_is_in_a_bundle_is_found_in_it(ran: Path, tmp_path: Path) -> None:
+    with opened(ran) as runtime:
+        path = Archive(runtime, str(tmp_path))(Purger(runtime).family(root_of(runtime)))
+    words = ["list", "--store", f"bundle:///{path}", "--json", "--query"]
+    for query, count in (("label.team:data search.n:>6", 1), ("label.team:ops", 0), ("is:over", 2)):
+        done = noetl(tmp_path, *words, query)
+        assert (done.returncode, len(json.loads(done.stdout))) == (0, count), query
+
+
+def test_a_bundle_of_before_says_the_code_of_a_failure_too(tmp_path: Path) -> None:
+    (tmp_path / "f.yaml").write_text(HEAD + "workflow: [{step: start, tool: {name: f, kind: fail, code: no.luck}}]\n")
+    assert noetl(tmp_path, "run", "f.yaml", "--quiet").returncode == 1
+    with opened(tmp_path) as runtime:
+        row = root_of(runtime)
+        path = Archive(runtime, str(tmp_path))([row])
+    older = _rewritten(path, "bundle.json", lambda data: data.replace(b'"error"', b'"x-error"'))
+    (tmp_path / "other").mkdir()
+    with opened(tmp_path / "other") as runtime:
+        read_bundle(runtime, older)
+        assert row.error == "no.luck" and root_of(runtime) == row
 
 
 def test_an_old_plan_does_not_become_the_newest_version(ran: Path, tmp_path: Path) -> None:
@@ -433,6 +462,12 @@ def _rewritten(path: str, name: str, change: object) -> str:
         ("bundle.json", lambda data: _with(data, 1, parent_execution_id="nobody")),
         ("bundle.json", lambda data: _with(data, 1, parent_execution_id=None)),
         ("bundle.json", lambda data: _with(data, 1, execution_id=json.loads(data)["executions"][0]["execution_id"])),
+        ("bundle.json", lambda data: _with(data, 0, error=7)),
+        ("bundle.json", lambda data: _with(data, 0, attributes={})),
+        ("bundle.json", lambda data: _with(data, 0, attributes=[["label.a b", "string", "x", None]])),
+        ("bundle.json", lambda data: _with(data, 0, attributes=[["label.a", "string", "x" * 256, None]])),
+        ("bundle.json", lambda data: _with(data, 0, attributes=[["label.a", "string", "x", None]] * 2)),
+        ("bundle.json", lambda data: _with(data, 0, attributes=[["search.a", "number", "1", "1"]])),
         ("plans/", b"no plan"),
         ("log-0", None),
         ("log-0", b"\xc1"),

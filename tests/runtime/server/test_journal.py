@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from noetl.ports import Append, Conflict, ExecutionRow, StoreFailure, StoreRefused
+from noetl.ports.queries import ExecutionAttribute
 from noetl.server.journal import BEFORE_EFFECTS, EVERY_EVENT, EVERY_ROUND, Batching, Journal, at_once, together
 from noetl.store.memory import MemoryStore
 
@@ -163,3 +164,15 @@ def test_turns_of_one_execution_are_one_append() -> None:
     last = Append("a", 4, [("z", b"2")], "completed", 9)
     both = Append("a", 3, [("x", b"1"), ("z", b"2")], "completed", 9)
     assert together([one, two, last]) == [both, two]
+
+
+def test_the_newest_attributes_of_turns_that_go_together_count() -> None:
+    old, new = [(ExecutionAttribute("search.k", "number", str(k), float(k)),) for k in (1, 2)]
+    turns = [
+        Append("a", at, [(f"s{at}", b"")], "running", None, attributes=attributes)
+        for at, attributes in enumerate((old, None, new, None))
+    ]
+    assert together(turns)[0].attributes == new
+    assert together(turns[:2])[0].attributes == old
+    assert together([turns[1], turns[3]])[0].attributes is None
+    assert together([*turns[:2], turns[3]._replace(attributes=())])[0].attributes == ()

@@ -110,12 +110,7 @@ INSERT INTO executions
 VALUES (1 + max((SELECT ifnull(max(number), 0) FROM executions), (SELECT ifnull(max(number), 0) FROM purged)),
   ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-# What goes on after a failure (`retry_fault`) has none any more; what is restored has that which it was made with.
-_SUM_UP = """
-UPDATE executions SET status = ?1, ended = ?2, error = CASE WHEN ?2 IS NOT NULL THEN ifnull(?3, error) END,
-  events = ?4, chain = ?5
-WHERE number = ?6
-"""
+_SUM_UP = "UPDATE executions SET status = ?, ended = ?, error = ?, events = ?, chain = ? WHERE number = ?"
 _COUNT_UP = "UPDATE executions SET events = ?, chain = ? WHERE number = ?"
 _POST = "INSERT INTO inbox (execution, verb, body, at, once) VALUES (?, ?, ?, ?, ?)"
 _POSTED = "SELECT row FROM inbox WHERE once = ?"
