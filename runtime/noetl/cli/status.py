@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from noetl.app.documents import attributes_document, execution_document, row_document, standing_of
@@ -103,9 +103,8 @@ def _tell(
         click.echo(f"on a virtual clock, {took}" if ending.scripted else f"started {moment(ending.started)}, {took}")
     if ending.rerun_of:
         click.echo(f"a rerun of {escaped(ending.rerun_of)}")
-    if "schedule" in ending.started_by:
-        name, at, again = (ending.started_by.get(key) for key in ("schedule", "time", "backfill"))
-        click.echo(escaped(f"started by schedule {name} for {at}{', a backfill' if again else ''}"))
+    if ending.started_by:
+        click.echo(escaped(f"started by {_cause(ending.started_by)}"))
     for line in _found_by(look):
         click.echo(line)
     if reruns:
@@ -179,6 +178,19 @@ def _all(url: str, *, as_json: bool) -> int:
     if len(unfinished) > MOST_ROWS:
         click.echo(f"  … and {len(unfinished) - MOST_ROWS} more (noetl list --status STATUS shows all)")
     return 0
+
+
+def _cause(by: Mapping[str, Json]) -> str:
+    """The schedule or trigger that started an execution, in words."""
+    if "schedule" in by:
+        why = ", a backfill" if by.get("backfill") else ", asked for" if by.get("asked") else ""
+        return f"schedule {by['schedule']} for {by.get('time')}{why}"
+    name = f"trigger {by.get('trigger')}"
+    if "execution" in by:
+        return f"{name}, behind execution {by['execution']} ({by.get('status')})"
+    if "subject" in by:
+        return f"{name}, for a message on {by['subject']}"
+    return f"{name}, for request {by['request']}" if "request" in by else name
 
 
 COMMAND = status

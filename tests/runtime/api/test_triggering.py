@@ -68,6 +68,13 @@ def started_by(server: Served, execution_id: str) -> Any:
     return server.client.get(f"/executions/{execution_id}").json()["started_by"]
 
 
+def status_line(server: Served, execution_id: str) -> str:
+    """The line of `noetl status` that says what started an execution."""
+    done = noetl(Path("."), "status", execution_id, "--store", f"sqlite:///{server.runtime.secrets_path[:-12]}")
+    assert done.returncode == 0, done.stderr
+    return next(line for line in done.stdout.splitlines() if line.startswith("started by "))
+
+
 def look(server: Served) -> None:
     server.client.app.state.trigger_starter.look()  # type: ignore[attr-defined]
 
@@ -80,6 +87,7 @@ def test_a_signed_request_starts_one_execution_with_inputs_made_of_it(server: Se
     assert ended(server, name) == {"who": "ann", "n": 42}
     assert started_by(server, name) == {"trigger": "hook", "kind": "webhook", "request": "d1"}
     assert server.client.get(f"/executions/{name}/replay").json()["legal"] is True
+    assert status_line(server, name) == "started by trigger hook, for request d1"
     assert post(server, {"n": 35}, "d1").json() == {"execution_id": name}, "a repeat"
     assert post(server, {"n": 35}, "d2").json()["execution_id"] != name
     told = server.client.get("/triggers/hook").json()
@@ -198,6 +206,11 @@ def test_the_end_of_another_playbook_starts_one_execution(server: Served) -> Non
     for _ in range(3):
         look(server)
     rows = server.client.get("/executions?text=t/next").json()["executions"]
+    lines = {status_line(server, row["execution_id"]) for row in rows}
+    assert lines == {
+        f"started by trigger next, behind execution {first} (completed)",
+        f"started by trigger alarm, behind execution {failed} (failed)",
+    }
     found = {str(started_by(server, row["execution_id"])): ended(server, row["execution_id"]) for row in rows}
     behind = {"trigger": "next", "kind": "after", "execution": first, "status": "completed", "depth": 1}
     alarm = {"trigger": "alarm", "kind": "after", "execution": failed, "status": "failed", "depth": 1}
