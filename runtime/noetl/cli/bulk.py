@@ -128,7 +128,11 @@ def _show_progress(done: int, count: int) -> None:
         click.echo(f"\r{done:,} of {count:,}{'' if done < count else chr(10)}", err=True, nl=False)
 
 
-_DONE = {"cancel": "cancelled", "pause": "paused", "resume": "resumed", "signal": "signalled", "rerun": "rerun"}
+_DONE = {
+    "cancel": "asked to cancel", "pause": "asked to pause", "resume": "asked to resume", "signal": "signalled",
+    "rerun": "rerun",
+}  # fmt: skip
+"""Nobody waits here until an execution has heard it, so it is not said that it has."""
 
 
 def _tell(verb: str, many: BulkOptions, found: list[BulkOutcome], left: int, *, as_json: bool) -> None:

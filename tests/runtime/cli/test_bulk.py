@@ -56,7 +56,7 @@ def test_a_dry_run_names_them_and_does_nothing(home: "Home", ids: dict[str, list
 
 def test_what_is_asked_is_done_and_what_refuses_is_told(home: "Home", ids: dict[str, list[str]]) -> None:
     done = home.run("pause", "--query", "is:top", "--limit", "2")
-    assert done.stdout == "paused: 2 executions; 1 more fit, and were left (--limit)\n"
+    assert done.stdout == "asked to pause: 2 executions; 1 more fit, and were left (--limit)\n"
     assert statuses(home) == ["failed", "failed", "paused", "paused", "running"]
     done = home.run("signal", "--query", "is:top", "--name", "stop")
     assert done.returncode == 1 and done.stdout == "signalled: 0 executions; 3 not\n"
