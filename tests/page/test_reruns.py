@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from harness.browsing import Listener
 from harness.running import HEAD
+from harness.serving import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -47,3 +48,55 @@ def test_a_step_begins_again(server: Listener, page: "Page") -> None:
     dialog.get_by_label("Other values (JSON)").fill('{"n": 4}')
     dialog.get_by_role("button", name="Start").click()
     page.get_by_text("a rerun of").wait_for()
+
+
+PHASES = """
+executor: {spec: {on_failure: tidy}}
+workflow:
+  - {step: start, tool: {kind: noop, result: 1}, next: {arcs: [{step: charge}]}}
+  - {step: charge, tool: {kind: fail, code: no.money, message: none}}
+  - {step: tidy, tool: {kind: shell, command: echo tidied}}
+"""
+
+
+def test_a_mended_version_is_gone_on_with(server: Listener, page: "Page") -> None:
+    server.register(HEAD + PHASES)
+    name = server.start("t/t")
+    until(lambda: server.api.get(f"/executions/{name}/row").json()["ended"] is not None)
+    mended = server.register(HEAD + PHASES.replace("kind: fail, code: no.money, message: none", "kind: noop"))
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.get_by_role("button", name="Go on from there…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("There is a newer one: version 2.").wait_for()
+    hindrance = dialog.locator(".hindrances li")
+    hindrance.wait_for()
+    assert "--accept" not in dialog.inner_text() and "what follows main has run" in hindrance.inner_text()
+    size = "(tag) => parseFloat(getComputedStyle(document.querySelector(`dialog ${tag}`)).fontSize)"
+    assert page.evaluate(size, "h3") < page.evaluate(size, "h2")
+    dialog.get_by_label("Version").select_option("version 2, the newest")
+    dialog.get_by_role("button", name="Start", exact=True).click()
+    dialog.get_by_role("alert").wait_for()  # nobody has said that it does no harm
+    hindrance.get_by_role("checkbox").check()
+    dialog.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_text("a rerun of").wait_for()
+    page.locator(".head .badge.completed").wait_for()
+    again = page.url.rpartition("/")[2]
+    assert server.api.get(f"/executions/{again}/row").json()["plan_digest"] == mended["playbook_id"]
+
+
+def test_what_is_in_the_way_has_a_way_around(server: Listener, page: "Page") -> None:
+    server.register(HEAD + ORDER)
+    name = server.start("t/t")
+    until(lambda: server.api.get(f"/executions/{name}/row").json()["ended"] is not None)
+    found = {"kept": [], "again": [], "signals": [], "hindrances": [
+        {"code": "undone", "message": "step `start` was undone", "instead": "begin at it: `--from start`"},
+        {"code": "log", "message": "no way", "instead": "start it anew"},
+    ]}  # fmt: skip
+    page.route("**/rerun", lambda route: route.fulfill(json=found))
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.get_by_role("button", name="Go on from there…").click()
+    page.get_by_role("dialog").get_by_text("Start it anew.").wait_for()
+    page.unroute("**/rerun")
+    page.get_by_role("button", name="Begin at start…").click()
+    page.get_by_role("dialog").get_by_role("heading", name="Start again from start").wait_for()
+    assert page.get_by_role("dialog").count() == 1

@@ -31,12 +31,12 @@ async function begin(body, key) {
 }
 
 /** A key for each different request: the same one that is sent again, as its answer was lost, starts nothing twice. */
-function keys() {
+export function keys() {
   /** @type {Map<string, string>} */
   const made = new Map();
   return (/** @type {any} */ body) => {
     const text = JSON.stringify(body);
-    const key = made.get(text) || (crypto.randomUUID ? crypto.randomUUID() : String(Math.random()));
+    const key = made.get(text) || (Array.from(crypto.getRandomValues(new Uint32Array(4)), (one) => one.toString(16)).join('-'));
     made.set(text, key);
     return key;
   };
@@ -58,18 +58,26 @@ export function start(row, outline) {
 }
 
 /**
- * Ask for what an execution is to be started again with: the values that it was started with, and a version.
- * @param {string} path @param {string} digest of the plan that ran @param {Record<string, any>} payload
+ * The versions of a playbook, and a control that chooses one: at first that which ran, also where the catalogue has it no more.
+ * @param {string} path @param {string} digest of the plan that ran @param {(digest: string) => void} chosen
  */
-export async function startAgain(path, digest, payload) {
+export async function versionsOf(path, digest, chosen) {
   const versions = await all('playbooks', { path }, 'playbooks', new AbortController().signal);
   const ran = versions.find((one) => one.playbook_id === digest);
   const said = (/** @type {any} */ one) => `version ${one.version}${one === ran ? ', which ran' : ''}${one === versions[0] ? ', the newest' : ''}`;
   const others = versions.filter((one) => one !== ran);
-  const choice = h('select', { onchange: () => draw(choice.value) },
+  const choice = h('select', { onchange: () => chosen(choice.value) },
     ran ? null : h('option', { value: digest }, 'the version that ran, which the catalogue no longer has'),
     [...(ran ? [ran] : []), ...others].map((one) => h('option', { value: one.playbook_id }, said(one))));
-  const newer = ran && versions[0] !== ran ? `There is a newer one: version ${versions[0].version}.` : '';
+  return { versions, choice, newer: ran && versions[0] !== ran ? `There is a newer one: version ${versions[0].version}.` : '' };
+}
+
+/**
+ * Ask for what an execution is to be started again with: the values that it was started with, and a version.
+ * @param {string} path @param {string} digest of the plan that ran @param {Record<string, any>} payload
+ */
+export async function startAgain(path, digest, payload) {
+  const { versions, choice, newer } = await versionsOf(path, digest, (wanted) => draw(wanted));
   const form = h('div', { class: 'parts inner' });
   const warning = h('p', { class: 'problem', role: 'status', hidden: true });
   const other = h('textarea', { rows: 3, spellcheck: false });
