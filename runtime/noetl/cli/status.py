@@ -103,7 +103,9 @@ def _tell(
         click.echo(f"on a virtual clock, {took}" if ending.scripted else f"started {moment(ending.started)}, {took}")
     if ending.rerun_of:
         click.echo(f"a rerun of {escaped(ending.rerun_of)}")
-    if ending.started_by:
+    if isinstance(header := ending.started_by.get("traceparent"), str):
+        click.echo(escaped(f"part of the trace {header.split('-')[1]}"))
+    if ending.started_by.keys() - {"traceparent"}:
         click.echo(escaped(f"started by {_cause(ending.started_by)}"))
     for line in _found_by(look):
         click.echo(line)

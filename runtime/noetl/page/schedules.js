@@ -15,6 +15,8 @@ export function cause(by) {
   if (by.schedule) {
     return [h('a', { href: `#/schedules/${encodeURIComponent(by.schedule)}` }, by.schedule), h('span', { title: by.time }, ` for ${moment(millis(by.time))}`), by.backfill ? ' (backfill)' : by.asked ? ' (asked for)' : ''];
   }
+  // A start that came with a trace was somebody's: of who that was, only the trace is known.
+  if (!by.trigger) return by.traceparent ? [`trace ${String(by.traceparent).split('-')[1]}`] : ['another program'];
   const link = h('a', { href: `#/triggers/${encodeURIComponent(by.trigger)}` }, by.trigger);
   if (by.execution) return [link, ' behind ', execution(by.execution), by.status ? ` (${by.status})` : ''];
   return [link, by.request ? ` (request ${by.request})` : by.subject ? ` (a message on ${by.subject})` : ''];

@@ -23,6 +23,7 @@ def test_a_run_tells_its_trace_and_belongs_to_that_of_its_caller(home: "Home") -
         assert (root.trace_id.hex(), root.parent_span_id.hex()) == tuple(ABOVE.split("-")[1:3])
         assert attributes_of(root)["noetl.execution_id"] == home.only()
         assert set(collector.services) == {"mine"} and len(collector.spans) == 4
+        assert f"part of the trace {ABOVE.split('-')[1]}\n" in home.run("status", "last").stdout
 
 
 def test_a_collector_that_is_away_fails_no_run(home: "Home") -> None:
