@@ -33,7 +33,7 @@ from noetl.app.outbox_delivery import OutboxDelivery
 from noetl.app.retention import Retention
 from noetl.app.runtime import Runtime
 from noetl.app.script_letters import keep_up
-from noetl.app.telling import delivery_of
+from noetl.app.telling import deliveries_of
 from noetl.app.upkeep import Upkeep, UpkeepJob
 from noetl.host.log_lines import log_line
 from noetl.ports.user_sessions import Sessions
@@ -148,8 +148,7 @@ def _aside(
     aside: list[Upkeep | Scheduling | OutboxDelivery] = [Upkeep(jobs, lines.say)]
     if bus_url is None:
         return aside
-    if (delivery := delivery_of(runtime, lines.say)) is not None:
-        aside.append(delivery)
+    aside += deliveries_of(runtime, lines.say)
     if app.state.starter is not None:
         aside.append(Scheduling(app.state.starter, lines.say))
     if app.state.trigger_starter is not None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from noetl.host.log_lines import log_line
-from noetl.ports import Clock, StoreFailure
+from noetl.ports import Clock, Damaged, StoreFailure
 from noetl.ports.outbox import Outbox, OutboxRow
 
 EVERY = 1.0
@@ -89,7 +89,7 @@ class OutboxDelivery(threading.Thread):
     def _tell(self, row: OutboxRow) -> None:
         topic, colon, _ = row.topic.partition(":")
         try:
-            self._tellers[topic + colon](row)
+            self._tell_by(self._tellers[topic + colon], row)
         except NotTold as problem:
             is_dead = problem.for_good or row.tries + 1 >= TRIES
             pause = min(FIRST_PAUSE << min(row.tries, 20), LONGEST_PAUSE)
@@ -99,3 +99,16 @@ class OutboxDelivery(threading.Thread):
                 self._say(log_line("error", about))
         else:
             self._outbox.settle_outbox(row.number)
+
+    def _tell_by(self, teller: Teller, row: OutboxRow) -> None:
+        """Tell a row. What is wrong with it alone keeps no other one from being told. Raises NotTold, StoreFailure."""
+        try:
+            teller(row)
+        except (NotTold, StoreFailure) as problem:
+            if isinstance(problem, Damaged):
+                raise NotTold(problem.what, for_good=True) from None
+            raise
+        except Exception as error:
+            text = f"internal error: {type(error).__name__}: {error} (please report)"
+            self._say(log_line("error", f"{row.topic}, {row.subject}: {text}"))
+            raise NotTold(f"internal error: {type(error).__name__}") from error

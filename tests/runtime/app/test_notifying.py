@@ -19,9 +19,10 @@ from aiosmtpd.smtp import AuthResult, LoginPassword
 
 from harness.running import HEAD
 from harness.serving import Served, served, until
+from noetl.app.notifying import ENDS
 from noetl.app.outbox_delivery import TRIES, OutboxDelivery
-from noetl.app.telling import delivery_of
-from noetl.ports.outbox import Outbox, Telling, WantedOutbox
+from noetl.app.telling import deliveries_of
+from noetl.ports.outbox import Outbox, OutboxRow, Telling, WantedOutbox
 from noetl.secrets.credentials import Credentials
 from noetl.server.checked_documents import BadDocument
 from noetl.server.notifications.deciding import EndedRun, told_of
@@ -89,8 +90,7 @@ def outbox_of(up: Served) -> Outbox:
 
 
 def delivery(up: Served) -> OutboxDelivery:
-    found = delivery_of(up.runtime, up.said.append)
-    assert found is not None
+    (found,) = deliveries_of(up.runtime, up.said.append)
     return found
 
 
@@ -353,3 +353,23 @@ def test_what_is_left_out_is_counted_and_another_failure_is_told() -> None:
     assert after.message is not None and after.message["left_out"] == 1
     assert after.state is not None and after.state["left_out"] == 0
     assert told_of(rule, ended._replace(status="completed", code=""), None, None, 5).message is None
+
+
+def test_what_is_wrong_with_one_row_keeps_no_other_from_being_told(tmp_path: Path) -> None:
+    with hooked() as hook, served(tmp_path) as up:
+        put(up, {"webhook": {"url": hook.url}})
+        first, second = run(up, FAILS), run(up, FAILS)
+        (found,) = deliveries_of(up.runtime, up.said.append)
+        tell = found._tellers[ENDS]
+
+        def fails(row: OutboxRow) -> None:
+            if row.subject == first:
+                raise ValueError("a mistake of ours")
+            tell(row)
+
+        found._tellers = {**found._tellers, ENDS: fails}
+        told(up, found)
+        assert [each["execution_id"] for each in hook.bodies] == [second]
+        (row,) = outbox_of(up).outbox_rows(WantedOutbox())
+        assert (row.subject, row.tries, row.trouble) == (first, 1, "internal error: ValueError")
+        assert any("please report" in line for line in up.said)

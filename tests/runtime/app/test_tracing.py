@@ -15,7 +15,7 @@ from harness.running import HEAD
 from harness.serving import Served, served, until
 from noetl.app.clock import WallClock
 from noetl.app.outbox_delivery import OutboxDelivery
-from noetl.app.telling import delivery_of
+from noetl.app.telling import deliveries_of
 from noetl.host.trace_sampling import BadTracing, Tracing, tracing_of
 from noetl.ports.outbox import Telling, WantedOutbox
 from noetl_ir.trace_ids import TraceContext, context_of, trace_id_of
@@ -58,8 +58,7 @@ def delivered(monkeypatch: pytest.MonkeyPatch) -> Callable[[Served, Collector], 
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=etl")
         up.runtime.settings = up.runtime.settings._replace(tracing=tracing_of(os.environ))
-        delivery = delivery_of(up.runtime, up.said.append)
-        assert delivery is not None
+        delivery, _ = deliveries_of(up.runtime, up.said.append)
         return delivery
 
     return delivered
@@ -266,7 +265,7 @@ def test_what_nobody_tells_any_more_does_not_grow(
         delivered(up, collector)
         run(up, CHILD.replace("t/c", "t/t"))
         up.runtime.settings = up.runtime.settings._replace(tracing=None)
-        delivery_of(up.runtime, up.said.append)
+        deliveries_of(up.runtime, up.said.append)
         store = up.runtime.store
         assert isinstance(store, Telling)
         assert store.outbox.watched_ends() == () == store.outbox.outbox_rows(WantedOutbox())

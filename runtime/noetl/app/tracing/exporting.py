@@ -1,5 +1,6 @@
 """Spans on their way to a collector: by the official exporter of OpenTelemetry, which reads its own variables."""
 
+import logging
 from collections.abc import Iterable
 from itertools import islice
 
@@ -20,6 +21,11 @@ BATCH = 500
 
 SERVICE = "noetl"
 """The name of the service, where OTEL_SERVICE_NAME says none."""
+
+# What it says would go to standard error past the log of the process, which masks secrets. What is not told is said
+# by whoever tells it.
+logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
+logging.getLogger("opentelemetry").propagate = False
 
 _STATUS = (StatusCode.UNSET, StatusCode.OK, StatusCode.ERROR)
 

@@ -13,9 +13,6 @@ from noetl.host.trace_sampling import Tracing
 from noetl.ports.outbox import OutboxRow
 from noetl.server.children import NotFound
 
-TOPIC = "trace"
-"""The topic of ends that are told to the collector."""
-
 
 class TraceTeller:
     """Tells the trace of an execution that is over."""
