@@ -25,8 +25,17 @@ from noetl.server.workers.macs import Macs
 SECOND = 1_000_000
 
 
+class Trouble(list[str]):
+    """Lines of a server without those of the level `debug`."""
+
+    def append(self, line: str) -> None:
+        """Hear a line; those of each execution that begins or ends are passed over."""
+        if getattr(line, "level", "warning") != "debug":
+            super().append(line)
+
+
 class Served(NamedTuple):
-    """A server that runs, and a client of its API."""
+    """A server that runs, and a client of its API. `said` has what it says of trouble."""
 
     client: TestClient
     runtime: Runtime
@@ -53,7 +62,7 @@ def served(
     tracing: Tracing | None = None,
 ) -> Iterator[Served]:
     """A server over a store, that in the folder where none is named, until the block ends: as if it were stopped."""
-    said: list[str] = []
+    said = Trouble()
     url = store or f"sqlite:///{folder}/noetl.db"
     with open_runtime(url, Settings(root=folder, tracing=tracing), _no_catalogue) as runtime:
         notifier = Notifier()

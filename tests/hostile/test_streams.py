@@ -33,9 +33,16 @@ def shell(folder: Path, words: list[str], redirect: str) -> "subprocess.Complete
     return subprocess.run(command, cwd=folder, text=True, capture_output=True, timeout=60)
 
 
+def has_store(folder: Path, name: str) -> None:
+    """Have a store there for a command that looks at one."""
+    if name == "list":
+        shell(folder, COMMANDS["run"], "")
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">&- 2>&-"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_closed_stream_changes_no_exit_code(tmp_path: Path, name: str, closed: str) -> None:
+    has_store(tmp_path, name)
     done = shell(tmp_path, COMMANDS[name], closed)
     assert done.returncode == (2 if name == "usage" else 0)
     assert "Error" not in done.stdout
@@ -58,6 +65,7 @@ def test_a_closed_standard_input_is_an_empty_one(tmp_path: Path) -> None:
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "usage"])
 def test_output_that_cannot_be_written_is_said_plainly(tmp_path: Path, name: str) -> None:
+    has_store(tmp_path, name)
     done = shell(tmp_path, COMMANDS[name], ">/dev/full")
     assert done.returncode == 3
     assert "error: standard output cannot be written: No space left on device" in done.stderr

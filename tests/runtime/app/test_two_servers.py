@@ -9,6 +9,7 @@ import pytest
 
 from harness.invariants import check
 from harness.running import compiled
+from harness.serving import Trouble
 from noetl.api.notifier import Notifier
 from noetl.app.composition import server_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
@@ -30,7 +31,7 @@ class Server:
     """A service over the store at a URL, in a thread of its own."""
 
     def __init__(self, url: str, folder: Path) -> None:
-        self.said: list[str] = []
+        self.said = Trouble()
         self._closing = ExitStack()
         settings = Settings(root=folder, slots=8)
         self.runtime: Runtime = self._closing.enter_context(open_runtime(url, settings, _no_catalogue))
