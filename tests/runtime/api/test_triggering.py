@@ -337,3 +337,13 @@ def test_what_a_trigger_has_not_dealt_with_is_not_purged(server: Served) -> None
     server.client.post("/playbooks", content=ECHO.replace("t/t", "t/later"))
     look(server)
     assert purger.purge([row]).kept == ()
+
+
+def test_the_end_of_a_run_beside_the_store_waits_for_a_server(server: Served, tmp_path: Path) -> None:
+    put(server, "next", after={"playbook": "t/t"}, playbook="t/fails")
+    (tmp_path / "t.yaml").write_text(ECHO)
+    done = noetl(tmp_path, "run", "t.yaml", "--quiet", "--store", f"sqlite:///{tmp_path}/noetl.db")
+    assert done.returncode == 0, done.stderr
+    assert server.client.get("/executions?text=t/fails").json()["executions"] == []
+    look(server)
+    assert len(server.client.get("/executions?text=t/fails").json()["executions"]) == 1
