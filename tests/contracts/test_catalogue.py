@@ -1,6 +1,8 @@
 """The contract of the catalogue of every store: its lists come by pages."""
 
-from noetl.ports import Store
+import pytest
+
+from noetl.ports import Conflict, Store
 from noetl.ports.catalogue import PlanRow, Versions
 
 
@@ -22,3 +24,27 @@ def test_the_catalogue_is_listed_by_pages(store: Store) -> None:
     assert [*store.plans(Versions("b", after=("b", 2)))] == listed[4:5]
     assert store.plans(Versions("none")) == store.plans(Versions(after=("é@2", 1))) == ()
     assert [*store.plans(Versions(after=("aa", 7)))] == listed[3:]
+
+
+def test_once_a_path_is_registered_what_is_only_run_is_no_version(store: Store) -> None:
+    assert store.put_plan("d1", "p", b"one") == 1
+    assert store.put_plan("d2", "p", b"two") == 2  # where nobody registers, the last one that ran is the newest
+    assert store.put_plan("d2", "p", b"two", registered=True) == 2
+    assert store.put_plan("draft", "p", b"draft") == store.put_plan("d1", "p", b"one") == 0
+    assert store.plan_at("p") == ("d2", b"two") and store.plan_bytes("draft") == b"draft"
+    assert store.put_plan("d2", "p", b"two") == 2
+    assert store.put_plan("draft", "p", b"draft", registered=True) == 3
+    assert store.plan_at("p") == ("draft", b"draft")
+    assert store.put_plan("d1", "p", b"one", registered=True) == 4
+    assert [row.version for row in store.plans(Versions("p"))] == [4, 3, 2, 1]
+    assert store.put_plan("draft", "q", b"draft") == 1
+
+
+def test_a_plan_that_is_kept_is_a_version_only_where_there_is_none(store: Store) -> None:
+    store.keep_plan("d1", "p", b"one")
+    store.keep_plan("d2", "p", b"two")
+    store.keep_plan("d2", "p", b"two")
+    assert store.plan_at("p") == ("d1", b"one") and store.plan_bytes("d2") == b"two"
+    assert [*store.plans()] == [("p", 1, "d1")]
+    with pytest.raises(Conflict, match="d2"):
+        store.keep_plan("d2", "p", b"other")

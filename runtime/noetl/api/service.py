@@ -371,7 +371,7 @@ class ApiService:
             program = self.runtime.programs.add_plan(plan, compiled=compiled, source=data if compiled else b"")
             path = program.plan.path or program.plan.name
             with self.storing():
-                version = self.runtime.store.put_plan(program.digest, path, plan)
+                version = self.runtime.store.put_plan(program.digest, path, plan, registered=True)
         return version_document(PlanRow(path, version, program.digest))
 
     def playbooks(self, wanted: Versions) -> list[dict[str, Json]]:

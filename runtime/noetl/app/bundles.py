@@ -192,10 +192,7 @@ def _read_plan(runtime: Runtime, archive: zipfile.ZipFile, row: ExecutionRow) ->
     if digest_of(data) != row.plan_digest:
         raise ValueError(f"the plan {row.plan_digest} has other bytes")
     store = runtime.store
-    if store.plan_at(row.playbook) is None:
-        store.put_plan(row.plan_digest, row.playbook, data)
-    else:
-        store.keep_plan(row.plan_digest, data)
+    store.keep_plan(row.plan_digest, row.playbook, data)
     if f"sources/{row.plan_digest}" in archive.namelist():
         store.put_source(row.plan_digest, _member(archive, f"sources/{row.plan_digest}"))
 

@@ -287,15 +287,18 @@ class Store(Protocol):
 
     # Under one digest there is one plan for ever: a log names its plan by digest alone, and is folded with it years
     # later.
-    def put_plan(self, digest: str, path: str, data: bytes) -> int:
+    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
         """Keep a plan as the newest version of its playbook path, unless it is that already; returns the version.
 
+        Once a version of a path is `registered`, only what is registered is one: another plan is kept, and is none (0).
         Raises Conflict: its digest has other bytes.
         """
         ...
 
-    def keep_plan(self, digest: str, data: bytes) -> None:
-        """Keep a plan for executions that ran it, as no version of a playbook. Raises Conflict."""
+    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
+        """Keep a plan for executions that ran it; it is a version of its playbook path where that has none. Raises
+        Conflict.
+        """
         ...
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:

@@ -332,13 +332,13 @@ class RemoteStore:
         document = self._connection.json("GET", "/counts")
         return {status: count for status, count in document.items() if isinstance(count, int)}
 
-    def put_plan(self, digest: str, path: str, data: bytes) -> int:
+    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
         """The server looks at the plan itself."""
         response = self._connection.ask("POST", "/playbooks", raw=data)
         version = self._connection.object_of(response).get("version")
         return version if isinstance(version, int) else 0
 
-    def keep_plan(self, digest: str, data: bytes) -> None:
+    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
         """Refused: the server restores."""
         raise self._refused()
 

@@ -105,6 +105,7 @@ class MemoryStore:
         self._ids: dict[str, dict[str, int]] = {}
         self._plans: dict[str, bytes] = {}
         self._paths: dict[str, list[str]] = {}
+        self._registered: set[str] = set()
         self._inbox: list[InboxRow] = []
         self._once: dict[str, int] = {}
         self._signalled: dict[str, int] = {}
@@ -295,7 +296,7 @@ class MemoryStore:
             self._reach()
             return Counter(row.status for row in self._rows.values())
 
-    def put_plan(self, digest: str, path: str, data: bytes) -> int:
+    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
         with self._lock:
             self._reach("put_plan.before_write")
             if self._plans.get(digest, data) != data:
@@ -303,19 +304,23 @@ class MemoryStore:
             self._reach("put_plan.before_commit")
             self._plans[digest] = data
             versions = self._paths.setdefault(path, [])
-            # To register the newest plan again makes no version; to go back to an older one does, as it is the newest
-            # then.
-            if versions[-1:] != [digest]:
+            self._registered |= {path} if registered else set()
+            # To go back to an older plan makes a version: it is the newest then.
+            is_version = versions[-1:] == [digest] or registered or path not in self._registered
+            if is_version and versions[-1:] != [digest]:
                 versions.append(digest)
                 self.audit.record_deed("register", f"{path}@{len(versions)}")
             self._reach("put_plan.after_commit")
-            return len(versions)
+            return len(versions) if is_version else 0
 
-    def keep_plan(self, digest: str, data: bytes) -> None:
+    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
         with self._lock:
             self._reach()
             if self._plans.setdefault(digest, data) != data:
                 raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+            if not self._paths.setdefault(path, []):
+                self._paths[path].append(digest)
+                self.audit.record_deed("register", f"{path}@1")
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         with self._lock:

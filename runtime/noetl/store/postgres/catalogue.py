@@ -1,5 +1,7 @@
 """The plans of a store, and which of them each playbook path has had."""
 
+from typing import Any
+
 from noetl.clients.deed_rows import record_deed
 from noetl.ports import Conflict
 from noetl.ports.catalogue import PlanRow, Versions
@@ -21,6 +23,10 @@ SELECT digest, data FROM catalogue JOIN plans USING (digest) WHERE path = %(path
   coalesce(%(version)s::integer, (SELECT max(version) FROM catalogue WHERE path = %(path)s))
 """
 
+_IS_KEPT = """
+SELECT FROM plans WHERE digest = %s AND data = %b AND EXISTS (SELECT FROM catalogue WHERE path = %s)
+"""
+_REGISTERED = "SELECT 1 FROM registered WHERE path = %s"
 _KEEP_SEAL = "INSERT INTO keys VALUES (%s, %b) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
@@ -30,21 +36,20 @@ class PostgresCatalogue:
     def __init__(self, access: DatabaseAccess) -> None:
         self._access = access
 
-    def put_plan(self, digest: str, path: str, data: bytes) -> int:
+    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
         self._access.reach("put_plan.before_write")
 
         def work(connection: PostgresConnection) -> int:
             with connection.transaction():
-                # One at a time for each path, so that a version is given once.
-                connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (written(path),))
-                _keep(connection, digest, data)
-                newest = connection.execute(_NEWEST, (written(path),)).fetchone()
-                version = int(newest[1]) if newest is not None else 0
-                if newest is None or newest[0] != written(digest):
-                    version += 1
-                    row = (written(path), version, written(digest))
-                    connection.execute("INSERT INTO catalogue VALUES (%s, %s, %s)", row)
-                    record_deed(PostgresTransaction(connection), "register", f"{path}@{version}")
+                newest = _kept(connection, digest, path, data)
+                if registered:
+                    connection.execute("INSERT INTO registered VALUES (%s) ON CONFLICT DO NOTHING", (written(path),))
+                if newest is not None and newest[0] == written(digest):
+                    version = int(newest[1])
+                elif not registered and connection.execute(_REGISTERED, (written(path),)).fetchone():
+                    version = 0
+                else:
+                    version = _added(connection, digest, path, int(newest[1]) + 1 if newest is not None else 1)
                 self._access.reach("put_plan.before_commit")
             return version
 
@@ -52,9 +57,17 @@ class PostgresCatalogue:
         self._access.reach("put_plan.after_commit")
         return version
 
-    def keep_plan(self, digest: str, data: bytes) -> None:
-        """Keep a plan that is no version of a path. Raises Conflict."""
-        self._access.run(lambda connection: _keep(connection, digest, data))
+    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
+        # Each child of a caller comes here, and nearly all find what the first one kept.
+        if self._access.rows(_IS_KEPT, (written(digest), data, written(path))):
+            return
+
+        def work(connection: PostgresConnection) -> None:
+            with connection.transaction():
+                if _kept(connection, digest, path, data) is None:
+                    _added(connection, digest, path, 1)
+
+        self._access.run(work)
 
     def plans(self, wanted: Versions) -> tuple[PlanRow, ...]:
         behind, version = wanted.after or ("", 0)
@@ -94,8 +107,19 @@ class PostgresCatalogue:
         return bytes(found[0][0]) if found else None
 
 
-def _keep(connection: PostgresConnection, digest: str, data: bytes) -> None:
+def _kept(connection: PostgresConnection, digest: str, path: str, data: bytes) -> tuple[Any, ...] | None:
+    """The newest version of a path, once a plan is kept: its digest and number."""
+    # One at a time for each path, so that a version is given once.
+    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (written(path),))
     connection.execute("INSERT INTO plans VALUES (%s, %b) ON CONFLICT DO NOTHING", (written(digest), data))
     there = connection.execute("SELECT data = %b FROM plans WHERE digest = %s", (data, written(digest)))
     if there.fetchone() != (True,):
         raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+    return connection.execute(_NEWEST, (written(path),)).fetchone()
+
+
+def _added(connection: PostgresConnection, digest: str, path: str, version: int) -> int:
+    row = (written(path), version, written(digest))
+    connection.execute("INSERT INTO catalogue VALUES (%s, %s, %s)", row)
+    record_deed(PostgresTransaction(connection), "register", f"{path}@{version}")
+    return version

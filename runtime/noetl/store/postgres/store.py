@@ -106,11 +106,11 @@ class PostgresStore:
     def counts(self) -> dict[str, int]:
         return self._log.counts()
 
-    def put_plan(self, digest: str, path: str, data: bytes) -> int:
-        return self._catalogue.put_plan(digest, path, data)
+    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
+        return self._catalogue.put_plan(digest, path, data, registered=registered)
 
-    def keep_plan(self, digest: str, data: bytes) -> None:
-        self._catalogue.keep_plan(digest, data)
+    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
+        self._catalogue.keep_plan(digest, path, data)
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         return self._catalogue.plans(wanted)

@@ -320,11 +320,11 @@ class SqliteStore(SqliteParts):
     def counts(self) -> dict[str, int]:
         return dict(self.rows("SELECT status, count(*) FROM executions GROUP BY status", ()))
 
-    def put_plan(self, digest: str, path: str, data: bytes) -> int:
-        return self._catalogue.put_plan(digest, path, data)
+    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
+        return self._catalogue.put_plan(digest, path, data, registered=registered)
 
-    def keep_plan(self, digest: str, data: bytes) -> None:
-        self._catalogue.keep_plan(digest, data)
+    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
+        self._catalogue.keep_plan(digest, path, data)
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         return self._catalogue.plans(wanted)
@@ -464,7 +464,9 @@ class SqliteStore(SqliteParts):
         except TRANSLATED as error:
             raise failure(error, self.path) from error
 
-    def rows(self, query: str, values: Sequence[str | int | None] | Mapping[str, str | int]) -> list[tuple[Any, ...]]:
+    def rows(
+        self, query: str, values: Sequence[str | int | bytes | None] | Mapping[str, str | int]
+    ) -> list[tuple[Any, ...]]:
         """The rows of a query. Raises StoreFailure."""
         with self._lock:
             if self._closed is not None:

@@ -22,11 +22,15 @@ SELECT digest, data FROM catalogue JOIN plans USING (digest)
 WHERE path = ?1 AND version = ifnull(?2, (SELECT max(version) FROM catalogue WHERE path = ?1))
 """
 
+_IS_KEPT = """
+SELECT 1 FROM plans WHERE digest = ?1 AND data = ?3 AND EXISTS (SELECT 1 FROM catalogue WHERE path = ?2)
+"""
+
 
 class CatalogueAccess(Protocol):
     """The part of its store that the catalogue needs."""
 
-    def rows(self, query: str, values: Sequence[str | int | None]) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, values: Sequence[str | int | bytes | None]) -> list[tuple[Any, ...]]:
         """The rows of a query."""
         ...
 
@@ -45,38 +49,36 @@ class SqliteCatalogue:
     def __init__(self, access: CatalogueAccess) -> None:
         self._access = access
 
-    def put_plan(self, digest: str, path: str, data: bytes) -> int:
+    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
         both = f"SELECT data, version FROM plans p JOIN ({_NEWEST}) x ON x.digest = p.digest WHERE p.digest = ?"
-        # The usual case first, without a transaction: `noetl run` of a file that has not changed registers it each
-        # time.
-        newest = self._access.rows(both, (path, digest))
+        # The usual case first, without a transaction: `noetl run` of a file that has not changed keeps it each time.
+        newest = [] if registered else self._access.rows(both, (path, digest))
         if newest and newest[0][0] == data:
             return int(newest[0][1])
 
         def work(cursor: sqlite3.Cursor) -> int:
-            there = cursor.execute("SELECT data FROM plans WHERE digest = ?", (digest,)).fetchone()
-            if there is None:
-                cursor.execute("INSERT INTO plans VALUES (?, ?)", (digest, data))
-            elif there[0] != data:
-                raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+            _keep(cursor, digest, data)
             self._access.reach("put_plan.after_write")
+            if registered:
+                cursor.execute("INSERT OR IGNORE INTO registered VALUES (?)", (path,))
             found = cursor.execute(_NEWEST, (path,)).fetchone()
             if found is not None and found[0] == digest:
                 return int(found[1])
-            version = found[1] + 1 if found is not None else 1
-            cursor.execute("INSERT INTO catalogue VALUES (?, ?, ?)", (path, version, digest))
-            record_deed(cursor, "register", f"{path}@{version}")
-            return int(version)
+            if not registered and cursor.execute("SELECT 1 FROM registered WHERE path = ?", (path,)).fetchone():
+                return 0
+            return _added(cursor, digest, path, found[1] + 1 if found is not None else 1)
 
         return self._access.write("put_plan", work)
 
-    def keep_plan(self, digest: str, data: bytes) -> None:
-        """Keep a plan that is no version of a path. Raises Conflict."""
+    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
+        # Each child of a caller comes here, and nearly all find what the first one kept.
+        if self._access.rows(_IS_KEPT, (digest, path, data)):
+            return
 
         def work(cursor: sqlite3.Cursor) -> None:
-            cursor.execute("INSERT OR IGNORE INTO plans VALUES (?, ?)", (digest, data))
-            if cursor.execute("SELECT data FROM plans WHERE digest = ?", (digest,)).fetchone()[0] != data:
-                raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+            _keep(cursor, digest, data)
+            if cursor.execute(_NEWEST, (path,)).fetchone() is None:
+                _added(cursor, digest, path, 1)
 
         self._access.write("keep_plan", work)
 
@@ -102,3 +104,15 @@ class SqliteCatalogue:
     def plan_at(self, path: str, version: int | None) -> tuple[str, bytes] | None:
         found = self._access.rows(_AT, (path, version))
         return (found[0][0], found[0][1]) if found else None
+
+
+def _keep(cursor: sqlite3.Cursor, digest: str, data: bytes) -> None:
+    cursor.execute("INSERT OR IGNORE INTO plans VALUES (?, ?)", (digest, data))
+    if cursor.execute("SELECT data FROM plans WHERE digest = ?", (digest,)).fetchone()[0] != data:
+        raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+
+
+def _added(cursor: sqlite3.Cursor, digest: str, path: str, version: int) -> int:
+    cursor.execute("INSERT INTO catalogue VALUES (?, ?, ?)", (path, version, digest))
+    record_deed(cursor, "register", f"{path}@{version}")
+    return version

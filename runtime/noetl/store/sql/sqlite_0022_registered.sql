@@ -1,0 +1,5 @@
+-- Schema 22: the paths of which versions are registered. Of these a plan that is only run is no version.
+
+CREATE TABLE registered (
+  path TEXT PRIMARY KEY
+) WITHOUT ROWID;
