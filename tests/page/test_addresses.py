@@ -67,7 +67,7 @@ def test_a_link_back_to_a_list_keeps_its_filters(server: Listener, page: "Page")
 
 def test_what_is_searched_stands_in_the_address_of_every_list(server: Listener, page: "Page") -> None:
     ended(server)
-    for place, name in (("executions", "text"), ("playbooks", "text"), ("signals", "prefix")):
+    for place, name in (("executions", "query"), ("playbooks", "text"), ("signals", "prefix")):
         page.goto(f"{server.url}/#/{place}")
         page.get_by_role("searchbox").fill("abc")
         page.wait_for_url(f"{server.url}/#/{place}?{name}=abc")
