@@ -257,6 +257,8 @@ def count_event(log: LogTally, event: TalliedEvent) -> None:
         log.ending = str(payload.get("status", "over"))
     elif kind == "playbook.cancelled":
         log.ending = "cancelled"
+    elif kind == "playbook.rerun":
+        _count_rerun(log, payload)
     if step is None:
         return
     if kind == "token.ended":
@@ -274,6 +276,13 @@ def count_event(log: LogTally, event: TalliedEvent) -> None:
         _count_task(tally, kind, payload, (run, at))
     elif kind not in _WATCHED:
         _count_step(whole, kind, payload, (event.run, at), len(event.iteration))
+
+
+def _count_rerun(log: LogTally, payload: Mapping[str, Json]) -> None:
+    """Leave out the time between what a rerun kept and its own beginning: nothing ran in it."""
+    shift = payload.get("shift")
+    for tally in (*log.steps.values(), *log.tasks.values()) if isinstance(shift, int) else ():
+        tally.open = {run: at + int(str(shift)) for run, at in tally.open.items()}
 
 
 def _count_faults(log: LogTally, step: str, payload: Mapping[str, Json], fired: Iterable[str]) -> None:

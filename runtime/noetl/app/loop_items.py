@@ -86,6 +86,10 @@ class LoopItems:
                 self._end(event.run, state, at, error=located(self._program, event.data.get("error")))
             case "step.failed" | "step.cancelled" if self._program.plan.steps[event.step].loops:
                 self._cut(f"{event.run}/", at)
+            case "playbook.rerun":
+                # Nothing ran between what it kept and its own beginning.
+                for each in self._open.values():
+                    each.began = None if each.began is None else each.began + int(str(event.data["shift"])) // 1000
             case "workflow.finished":
                 self._cut("", at)
             case _ if item is not None and event.task >= 0:
