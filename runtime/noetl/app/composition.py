@@ -228,11 +228,12 @@ def _with_local_worker(
     bus = _local_bus(settings, times)
     environments = _local_environments(runtime, unforeseen(), _local_output(runtime, changed))
 
-    lifecycle = LifecycleLines(say)
+    lifecycle = LifecycleLines(say) if runtime.settings.tells_lifecycle else None
 
     def observe(execution: Execution, program: Program, event: Event) -> None:
         events.observe(execution, program, event)
-        lifecycle.observe(execution, program, event)
+        if lifecycle is not None:
+            lifecycle.observe(execution, program, event)
         if execution.is_over:
             environments.forget(execution.execution_id)
         changed(execution.execution_id)
@@ -269,11 +270,12 @@ def _with_bus(
     from noetl.server.workers.registry import WorkerRegistry
     from noetl.server.workers.remote import RemoteWorkers
 
-    lifecycle = LifecycleLines(say)
+    lifecycle = LifecycleLines(say) if runtime.settings.tells_lifecycle else None
 
     def observe(execution: Execution, program: Program, event: Event) -> None:
         events.observe(execution, program, event)
-        lifecycle.observe(execution, program, event)
+        if lifecycle is not None:
+            lifecycle.observe(execution, program, event)
         changed(execution.execution_id)
 
     times, monotonic, sleeper = _Times(WallClock(), SteadyClock()), MonotonicClock(), Sleeper()

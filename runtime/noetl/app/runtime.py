@@ -60,6 +60,8 @@ class Settings(NamedTuple):
     """Whether each turn is on disk before the next one, instead of before what leaves the process."""
     secrets: Secrets | None = None
     """The secrets of a test, where there are no others."""
+    tells_lifecycle: bool = False
+    """Whether the log of a server says what becomes of executions."""
     tracing: Tracing | None = None
     """How traces are made; None for not at all."""
     waits: bool = False

@@ -65,6 +65,11 @@ def log_options(command: Callable[..., int]) -> Callable[..., int]:
     return _log_format(_log_level(command))
 
 
+def is_verbose() -> bool:
+    """Whether lines of the level `debug` are written."""
+    return _writer().level == "debug"
+
+
 def say(text: str) -> None:
     """A line about the process itself."""
     _writer().write(text)

@@ -11,7 +11,7 @@ import click
 from noetl.api.bearer_tokens import TokenFile, TokenProblem
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.cli.buses import bus_at, pool_limit_option
-from noetl.cli.daemons import fence_option, log, log_options, requirements_option, say
+from noetl.cli.daemons import fence_option, is_verbose, log, log_options, requirements_option, say
 from noetl.cli.durability import durability_option
 from noetl.cli.environment import env_option
 from noetl.cli.keeping import Keeping, archive_option, retain_audit_option, retain_option
@@ -94,7 +94,7 @@ def server(
     _check_listening(place, bool(tokens()))
     settings = Settings(
         folders, slots=slots, limits=limits, log=log, fence=fence, requirements=requirements, environment=environment,
-        every_event=every_event, tracing=telling_here(),
+        every_event=every_event, tracing=telling_here(), tells_lifecycle=is_verbose(),
     )  # fmt: skip
     with opened_runtime(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         files = place.tls_cert, place.tls_key
