@@ -186,3 +186,24 @@ FAINT = """() => {
   }).map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 30)}`);
 }"""
 """Text whose contrast is below 4.5 to 1 (WCAG 2.2, relative luminance)."""
+
+
+def test_a_playbook_is_registered_from_a_file(server: Listener, page: "Page") -> None:
+    page.goto(server.url)
+    page.get_by_text(f"noetl start PATH --server {server.url}").wait_for()
+    page.get_by_role("main").get_by_role("link", name="Playbooks").click()
+    page.get_by_text(f"noetl register FILE --server {server.url}").wait_for()
+    source = f"{HEAD}workflow: [{{step: start, tool: {{kind: fail, code: no.luck, message: none}}}}]\n".encode()
+    chooser = page.get_by_label("File of a playbook")
+    chooser.set_input_files({"name": "wrong.yaml", "mimeType": "text/yaml", "buffer": b"workflow: 1\n"})
+    page.locator(".problem[role=alert]", has_text="workflow").wait_for()
+    chooser.set_input_files({"name": "mine.yaml", "mimeType": "text/yaml", "buffer": source})
+    page.get_by_role("heading", name="t/t").wait_for()
+    page.get_by_text("mine.yaml").wait_for()
+    failed = server.start("t/t")
+    until(lambda: server.api.get(f"/executions/{failed}/row").json()["ended"] is not None)
+    again = server.api.post(f"/executions/{failed}/rerun", json={}).raise_for_status().json()["execution_id"]
+    until(lambda: server.api.get(f"/executions/{again}/row").json()["ended"] is not None)
+    page.goto(f"{server.url}/#/executions")
+    row = page.locator("tbody tr", has=page.locator(f"[title='a rerun of {failed}']"))
+    row.locator(".now", has_text="no.luck").wait_for()

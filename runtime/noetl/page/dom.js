@@ -73,6 +73,7 @@ const SIGNS = {
   cancelled: 'M3.5 8H12.5',
   completed: 'M3 8.5L6.5 12L13 4.5',
   done: 'M3 8.5L6.5 12L13 4.5',
+  again: 'M12.5 5.5A5 5 0 1 0 13 9M12.8 2.5V5.7H9.6',
   child: 'M4 3V9.5H12M9 6.5L12 9.5L9 12.5',
   waiting: 'M4.5 3H11.5L4.5 13H11.5Z',
   skipped: 'M3.5 8H12.5',

@@ -398,7 +398,7 @@ export function executionView(id, query, person) {
   }
 
   function showNow() {
-    const rows = now.now.map((/** @type {any} */ one) => h('li', { class: one.what }, h('button', { type: 'button', class: 'bare', onclick: () => choose(one.step) }, one.place), h('span', null, prose(one.text), one.due ? ` until ${clock(millis(one.due))}` : '')));
+    const rows = now.now.map((/** @type {any} */ one) => h('li', { class: one.what }, h('button', { type: 'button', class: 'bare', onclick: () => choose(one.step) }, one.place), h('span', null, one.what === 'retry' ? 'waits for ' : null, prose(one.text), one.due ? ` until ${clock(millis(one.due))}` : '')));
     const interrupted = now.interrupted.map((/** @type {any} */ one) => h('li', null, h('button', { type: 'button', class: 'bare', onclick: () => choose(one.step) }, one.step), h('span', null, `by ${one.by} ${one.name} at ${clock(millis(one.at))}`)));
     const state = frames && frames.has(position) && position ? frames.state(position) : {};
     const ran = new Set(Object.keys(state.steps || {}));

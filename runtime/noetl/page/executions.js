@@ -4,12 +4,12 @@ import { cancel, pause, rerun, resume, signal } from './actions.js';
 import { countsPanel, quoted } from './counts.js';
 import { badge, h, say, show, sign, wordsOf } from './dom.js';
 import { leave } from './lists.js';
-import { get } from './server.js';
+import { address, get } from './server.js';
 import { ago, many, millis, moment, took } from './times.js';
 
 /**
  * @typedef {{execution_id: string, status: string, owned: boolean, playbook: string, started: string, ended: string | null,
- *   parent: string | null, labels?: Record<string, string>, search?: Record<string, any>, now?: {what: string, text: string, due: string | null, more: number} | null}} Row
+ *   parent: string | null, rerun_of?: string | null, error?: string | null, labels?: Record<string, string>, search?: Record<string, any>, now?: {what: string, text: string, due: string | null, more: number} | null}} Row
  */
 
 const STATUSES = ['running', 'paused', 'blocked', 'failed', 'cancelled', 'completed'];
@@ -237,7 +237,7 @@ export function executionsView(query, person) {
     const now = filters();
     empty.hidden = rows.length > 0;
     table.hidden = rows.length === 0;
-    show(empty, now.status || now.text || now.query || now.top ? 'No execution is like that.' : ['Nothing has run yet. ', h('code', null, 'noetl start PATH'), ' starts a playbook here.']);
+    show(empty, now.status || now.text || now.query || now.top ? 'No execution is like that.' : ['Nothing has run yet. ', h('a', { href: '#/playbooks' }, 'Playbooks'), ' are started from their pages, or with ', h('code', null, `noetl start PATH --server ${address('').replace(/\/$/, '')}`), '.']);
   }
 
   /** @param {unknown} error */
@@ -314,8 +314,9 @@ function rowElement(row, choose, add) {
   const now = h('td', { class: 'wide now' });
   const started = h('td', { class: 'wide dim', title: moment(millis(row.started)) });
   const lasted = h('td', { class: 'end' });
-  const name = h('td', { class: 'name' }, row.parent ? h('span', { class: 'of', title: `called by ${row.parent}` }, sign('child')) : null,
-    h('a', { href: `#/executions/${encodeURIComponent(id)}` }, row.playbook || '(no path)'), labelsOf(row, add), h('small', { class: 'narrow' }, id.slice(-8)));
+  const begun = h('span');
+  const name = h('td', { class: 'name' }, row.parent ? h('span', { class: 'of', title: `called by ${row.parent}` }, sign('child')) : null, row.rerun_of ? h('span', { class: 'of', title: `a rerun of ${row.rerun_of}` }, sign('again'), h('span', { class: 'unseen' }, 'rerun')) : null,
+    h('a', { href: `#/executions/${encodeURIComponent(id)}` }, breakable(row.playbook || '(no path)')), labelsOf(row, add), h('small', { class: 'narrow' }, id.slice(-8), ' · ', begun));
   const element = h('tr', null, box && h('td', { class: 'choose' }, box), stands, name, now, started, lasted, h('td', { class: 'wide end id', title: id }, id));
   let status = '';
   return {
@@ -328,15 +329,18 @@ function rowElement(row, choose, add) {
       }
       if (box) box.checked = chosen;
       element.classList.toggle('chosen', chosen);
-      say(started, ago(millis(to.started), at));
+      for (const one of [started, begun]) say(one, ago(millis(to.started), at));
       say(lasted, took((to.ended ? millis(to.ended) : at) - millis(to.started)));
       const does = to.ended ? null : to.now;
       const left = does?.due ? `, in ${took(millis(does.due) - at)}` : '';
-      say(now, does ? `${does.text}${left}${does.more ? `, and ${does.more} more` : ''}` : !to.ended && !to.owned ? 'no process drives it' : '');
+      say(now, does ? `${does.text}${left}${does.more ? `, and ${does.more} more` : ''}` : !to.ended && !to.owned ? 'no process drives it' : to.status === 'failed' ? to.error || '' : '');
       now.title = now.textContent || '';
     },
   };
 }
+
+/** A path that a narrow screen breaks at its own marks, and not within a word. @param {string} path */
+const breakable = (path) => path.split(/(?<=[/_.-])/).flatMap((part) => [part, h('wbr')]);
 
 /** The labels of a row, each of which narrows the list. @param {Row} row @param {(term: string) => void} add */
 function labelsOf(row, add) {

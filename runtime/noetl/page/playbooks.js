@@ -5,7 +5,7 @@ import { h, prose, show, sign, trouble, wordsOf } from './dom.js';
 import { findingsOf, marks, notes, summary } from './findings.js';
 import { back, leave, stand } from './lists.js';
 import { picture, placePicture } from './picture.js';
-import { all, get } from './server.js';
+import { address, all, get, postText } from './server.js';
 import { linesOf, listing, reveal } from './source.js';
 import { declaredIn, start } from './starting.js';
 import { many } from './times.js';
@@ -13,12 +13,14 @@ import { many } from './times.js';
 /** @param {string} path */
 const link = (path) => `#/playbooks/${encodeURIComponent(path)}`;
 
-/** @param {URLSearchParams} query @returns {import('./app.js').View} */
-export function playbooksView(query) {
+/** @param {URLSearchParams} query @param {import('./app.js').Person} person @returns {import('./app.js').View} */
+export function playbooksView(query, person) {
   const closing = new AbortController();
   const search = h('input', { type: 'search', placeholder: 'Search  ( / )', 'aria-label': 'Search by path', autocomplete: 'off', value: query.get('text') || '' });
   const list = h('ul', { class: 'catalogue' });
-  const element = h('section', null, h('h1', null, 'Playbooks'), h('div', { class: 'filters' }, search), list);
+  const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
+  const file = h('input', { type: 'file', accept: '.yaml,.yml', hidden: true, 'aria-label': 'File of a playbook', onchange: register });
+  const element = h('section', null, h('h1', null, 'Playbooks'), h('div', { class: 'filters' }, person.operates ? [h('button', { type: 'button', onclick: () => file.click() }, 'Register…'), file] : null, search), problem, list);
   /** @type {any[]} */
   let rows = [];
   function draw() {
@@ -26,8 +28,24 @@ export function playbooksView(query) {
     const found = rows.filter((row) => row.path.toLowerCase().includes(text));
     show(list, found.slice(0, 500).map((row) => h('li', null, h('a', { href: link(row.path) }, row.path), h('small', null, many(row.version, 'version')), h('code', { class: 'dim' }, row.playbook_id.slice(0, 12)))),
       found.length > 500 ? h('li', { class: 'hint' }, `${many(found.length - 500, 'playbook')} more: search for one`) : null,
-      found.length ? null : h('li', { class: 'empty' }, rows.length ? 'No playbook is called that.' : ['No playbook is here yet. ', h('code', null, 'noetl register FILE'), ' brings one.']));
+      found.length ? null : h('li', { class: 'empty' }, rows.length ? 'No playbook is called that.' : ['No playbook is here yet. ', h('code', null, `noetl register FILE --server ${address('').replace(/\/$/, '')}`), ' brings one.']));
   }
+
+  /** Register the playbook of a file, and go to it. */
+  async function register() {
+    const chosen = file.files?.[0];
+    if (!chosen) return;
+    problem.hidden = true;
+    try {
+      const row = await postText('playbooks', await chosen.text(), { name: chosen.name });
+      location.hash = link(row.path);
+    } catch (error) {
+      problem.hidden = false;
+      show(problem, prose(wordsOf(error)));
+    }
+    file.value = '';
+  }
+
   search.addEventListener('input', () => {
     stand('playbooks', new URLSearchParams(search.value ? { text: search.value } : {}));
     draw();

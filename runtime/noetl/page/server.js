@@ -54,11 +54,16 @@ export async function post(path, body, headers) {
   return (await asked('POST', address(path), body, undefined, headers)).json();
 }
 
+/** Send a text as it is. @param {string} path @param {string} text @param {Record<string, any>} query @returns {Promise<any>} */
+export async function postText(path, text, query) {
+  return (await asked('POST', address(path, query), text, undefined, { 'Content-Type': 'application/yaml' })).json();
+}
+
 /** @param {string} method @param {string} url @param {any} [body] @param {AbortSignal} [signal] @param {Record<string, string>} [headers] */
 async function asked(method, url, body, signal, headers = {}) {
   /** @type {Record<string, string>} */
   const type = body === undefined ? {} : { 'Content-Type': 'application/json' };
-  const sent = body === undefined ? undefined : JSON.stringify(body);
+  const sent = body === undefined || headers['Content-Type'] ? body : JSON.stringify(body);
   let response;
   try {
     response = await fetch(url, { method, body: sent, signal, headers: { ...type, ...headers }, credentials: 'same-origin', cache: 'no-store' });
@@ -119,7 +124,7 @@ export async function follow(id, after, heard, stands, printed, signal) {
     if (signal.aborted) return;
     stands(false);
     await new Promise((resume) => setTimeout(resume, pause));
-    pause = Math.min(pause * 2, 8000);
+    pause = Math.min(pause * 2, 2000);
   }
 }
 
