@@ -1,7 +1,8 @@
 """Bring a database to the schema that this program writes: `store/sql/sqlite_NNNN_<name>.sql`, in order.
 
-Each migration is one transaction that also notes itself in the table `migrations`. A database of another
-program and one with a newer schema are refused untouched.
+All that a database lacks is one transaction, in which each migration notes itself in the table `migrations`: a new one
+costs one commit, and an older one is as it was or as this program writes it. A database of another program and one with
+a newer schema are refused untouched.
 """
 
 import os
@@ -42,9 +43,18 @@ def migrate(cursor: sqlite3.Cursor, path: str) -> None:
     found = version_of(cursor, path)
     if found == VERSION:
         return
-    for version, name in files():
-        if version > found:
-            _apply(cursor, path, version, name)
+    cursor.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have been first while this one waited for the lock.
+        found = version_of(cursor, path)
+        for version, name in files():
+            if version > found:
+                _apply(cursor, version, name)
+        cursor.execute("COMMIT")
+    except BaseException:
+        if cursor.connection.in_transaction:
+            cursor.execute("ROLLBACK")
+        raise
 
 
 def files() -> list[tuple[int, str]]:
@@ -52,21 +62,12 @@ def files() -> list[tuple[int, str]]:
     return [(int(name.split("_")[1]), name) for name in names]
 
 
-def _apply(cursor: sqlite3.Cursor, path: str, version: int, name: str) -> None:
+def _apply(cursor: sqlite3.Cursor, version: int, name: str) -> None:
     with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
         script = file.read()
-    cursor.execute("BEGIN IMMEDIATE")
-    try:
-        # Another process may have been first while this one waited for the lock.
-        if version_of(cursor, path) < version:
-            for statement in statements(script):
-                cursor.execute(statement)
-            cursor.execute("INSERT INTO migrations VALUES (?, ?)", (version, name))
-        cursor.execute("COMMIT")
-    except BaseException:
-        if cursor.connection.in_transaction:
-            cursor.execute("ROLLBACK")
-        raise
+    for statement in statements(script):
+        cursor.execute(statement)
+    cursor.execute("INSERT INTO migrations VALUES (?, ?)", (version, name))
 
 
 def statements(script: str) -> list[str]:
