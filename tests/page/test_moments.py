@@ -148,3 +148,13 @@ def test_dialogs_begin_at_their_first_field(server: Listener, page: "Page") -> N
     page.keyboard.press("Escape")
     page.get_by_role("region", name="Takes and needs").focus()
     assert page.evaluate("document.activeElement.className") == "panel"
+
+
+def test_a_lost_connection_leaves_the_slider_its_place(server: Listener, page: "Page") -> None:
+    name = ended(server)
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.locator(".slider .where", has_text="of").wait_for()
+    width = "document.querySelector('.slider input').getBoundingClientRect().width"
+    before = page.evaluate(width)
+    page.evaluate("document.querySelector('.slider .problem').hidden = false")
+    assert page.evaluate(width) == before
