@@ -323,7 +323,8 @@ def test_a_query_finds_counts_and_what_it_shows_is_rerun(server: Listener, page:
     search = page.get_by_role("searchbox")
     search.fill("error:stock.* label.team:data")
     page.get_by_role("link", name="t/waits").wait_for(state="detached")
-    assert len(rows(page)) == 2 and "query=error" in page.url
+    until(lambda: len(rows(page)) == 2)
+    assert "query=error" in page.url
     search.fill("stats:failed")
     page.get_by_role("alert").get_by_text("did you mean `status`?").wait_for()
     search.fill("")
