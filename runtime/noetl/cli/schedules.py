@@ -11,8 +11,9 @@ from noetl.app.clock import WallClock
 from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
 from noetl.cli.remote import UnknownToServer, ask_server
 from noetl.cli.standing import StandingDocuments, list_in
+from noetl.cli.standing_commands import StandingCommands, StandingTable, spec_lines
 from noetl.cli.stores import is_remote, json_option, server_option, store_option
-from noetl.cli.text import Problem, amount, escaped, json_text, table
+from noetl.cli.text import Problem, amount, escaped, json_text
 from noetl.server.schedules.document import KIND, schedule_of
 from noetl.server.schedules.times import check_calendar
 from noetl_ir.expr import Json
@@ -34,55 +35,10 @@ def schedules() -> None:
         raise Problem(f"schedules need the extra: pip install 'noetlc[server]' ({missing})") from None
 
 
-@schedules.command("put", short_help="Keep the schedules in files.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@server_option
-@store_option
-@json_option
-def put(files: tuple[str, ...], url: str, as_json: bool) -> int:
-    """Keep the schedule in each FILE under its name; one of that name is replaced.
-
-    A schedule begins with the next time that comes, also where its times are changed.
-    """
-    _tell([_KEPT.put(url, name) for name in files], as_json=as_json)
-    return 0
-
-
-@schedules.command("list", short_help="List schedules, with their next times.")
-@server_option
-@store_option
-@json_option
-def list_(url: str, as_json: bool) -> int:
-    """List the schedules by name, when each is due, and what hinders it."""
-    _tell(_KEPT.rows(url), as_json=as_json)
-    return 0
-
-
-@schedules.command("show", short_help="Show a schedule: its next times, and its last ones.")
-@click.argument("name")
-@server_option
-@store_option
-@json_option
-def show(name: str, url: str, as_json: bool) -> int:
-    """Show a schedule: the times that come, and what became of the last ones."""
-    told = _KEPT.asked(url, name, "GET", "", lambda book: book.document(name))
-    if as_json:
-        click.echo(json_text(told))
-        return 0
-    _tell([told], as_json=False)
-    for line in _lines(told):
-        click.echo(line)
-    return 0
-
-
 def _lines(told: dict[str, Json]) -> Iterator[str]:
     """A schedule in words: what its document says, the times that come, and those that were."""
-    document = told.get("document")
-    spec = document.get("spec") if isinstance(document, dict) else None
     yield f"times  {escaped(str(told.get('times', '')))}"
-    for key, value in spec.items() if isinstance(spec, dict) else ():
-        if key not in _IN_WORDS:
-            yield f"{escaped(key)}  {escaped(value) if isinstance(value, str) else json_text(value)}"
+    yield from spec_lines(told, without=_IN_WORDS)
     for time in list_in(told, "next"):
         yield f"next  {escaped(str(time))}"
     for row in list_in(told, "last"):
@@ -92,45 +48,6 @@ def _lines(told: dict[str, Json]) -> Iterator[str]:
 
 _IN_WORDS = ("playbook", "timezone", "from", "until")
 """What of a document stands in the table and in the words about its times."""
-
-
-@schedules.command("pause", short_help="Start nothing by a schedule.")
-@click.argument("name")
-@server_option
-@store_option
-@json_option
-def pause(name: str, url: str, as_json: bool) -> int:
-    """Start nothing by a schedule until it is resumed; what runs goes on."""
-    _tell([_KEPT.asked(url, name, "POST", "/pause", lambda book: book.pause(name))], as_json=as_json)
-    return 0
-
-
-@schedules.command("resume", short_help="Go on with a schedule.")
-@click.argument("name")
-@server_option
-@store_option
-@json_option
-def resume(name: str, url: str, as_json: bool) -> int:
-    """Go on with the next time of a schedule. Those of the pause are passed; `backfill` starts them."""
-    _tell([_KEPT.asked(url, name, "POST", "/resume", lambda book: book.resume(name))], as_json=as_json)
-    return 0
-
-
-@schedules.command("delete", short_help="Keep a schedule no more.")
-@click.argument("name")
-@server_option
-@store_option
-@json_option
-def delete(name: str, url: str, as_json: bool) -> int:
-    """Keep a schedule no more. What it has started goes on, and stays."""
-
-    def removed(book: ScheduleBook) -> dict[str, Json]:
-        book.remove(name)
-        return {}
-
-    _KEPT.asked(url, name, "DELETE", "", removed)
-    click.echo(json_text({"deleted": name}) if as_json else f"deleted {escaped(name)}")
-    return 0
 
 
 @schedules.command("start", short_help="Start what a schedule starts, now.")
@@ -187,21 +104,35 @@ def backfill(name: str, since: str, until: str, limit: int, dry_run: bool, url: 
     return 0
 
 
-def _tell(rows: list[dict[str, Json]], *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json_text([*rows]))
-    elif rows:
-        click.echo(table(("SCHEDULE", "DUE", "LAST EXECUTION", "PLAYBOOK"), map(_cells, rows)))
-        for row in rows:
-            if row.get("trouble"):
-                click.echo(f"{escaped(str(row['name']))}: {escaped(str(row['trouble']))}", err=True)
-    else:
-        click.echo("no schedules", err=True)
-
-
 def _cells(row: dict[str, Json]) -> tuple[str, ...]:
     due = "paused" if row.get("paused") else str(row.get("due") or "never again")
     return str(row.get("name")), due, str(row.get("last_execution") or ""), str(row.get("playbook", ""))
 
+
+_TEXTS = {
+    "put": (
+        "Keep the schedules in files.",
+        "Keep the schedule in each FILE under its name; one of that name is replaced.\n\n"
+        "A schedule begins with the next time that comes, also where its times are changed.",
+    ),
+    "list": (
+        "List schedules, with their next times.",
+        "List the schedules by name, when each is due, and what hinders it.",
+    ),
+    "show": (
+        "Show a schedule: its next times, and its last ones.",
+        "Show a schedule: the times that come, and what became of the last ones.",
+    ),
+    "pause": ("Start nothing by a schedule.", "Start nothing by a schedule until it is resumed; what runs goes on."),
+    "resume": (
+        "Go on with a schedule.",
+        "Go on with the next time of a schedule. Those of the pause are passed; `backfill` starts them.",
+    ),
+    "delete": ("Keep a schedule no more.", "Keep a schedule no more. What it has started goes on, and stays."),
+}
+"""The help of the commands, short and whole."""
+
+_SHOWN = StandingTable("schedules", ("SCHEDULE", "DUE", "LAST EXECUTION", "PLAYBOOK"), _cells, _lines)
+StandingCommands(_KEPT, _SHOWN).add_to(schedules, _TEXTS)
 
 COMMAND = schedules

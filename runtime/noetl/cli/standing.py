@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 from urllib.parse import quote
 
 from noetl.app.runtime import Runtime
@@ -15,7 +15,36 @@ from noetl.cli.text import Problem, escaped
 from noetl.server.checked_documents import BadDocument
 from noetl_ir.expr import Json
 
-KeptBook = TypeVar("KeptBook")
+
+class StandingBook(Protocol):
+    """The place of a store for documents of one kind; a name that is not there raises the exception of that."""
+
+    def put(self, document: dict[str, Json]) -> dict[str, Json]:
+        """Keep a document. Raises BadDocument."""
+        ...
+
+    def documents(self) -> list[dict[str, Json]]:
+        """All of them, by name."""
+        ...
+
+    def document(self, name: str) -> dict[str, Json]:
+        """One of them."""
+        ...
+
+    def pause(self, name: str) -> dict[str, Json]:
+        """Carry it out no more for now."""
+        ...
+
+    def resume(self, name: str) -> dict[str, Json]:
+        """Go on with it."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Keep it no more."""
+        ...
+
+
+KeptBook = TypeVar("KeptBook", bound=StandingBook)
 
 
 class StandingDocuments(Generic[KeptBook]):
@@ -49,9 +78,7 @@ class StandingDocuments(Generic[KeptBook]):
         if not is_remote(url):
             with opened_runtime(url) as runtime, by_user():
                 try:
-                    book: Any = self._book(runtime)
-                    told: dict[str, Json] = book.put(document)
-                    return told
+                    return self._book(runtime).put(document)
                 except BadDocument as problem:
                     raise file.refused(problem) from None
         metadata = document.get("metadata")
@@ -74,9 +101,7 @@ class StandingDocuments(Generic[KeptBook]):
         if is_remote(url):
             return all_pages(url, self._address)
         with existing_runtime(url) as runtime:
-            book: Any = self._book(runtime)
-            found: list[dict[str, Json]] = book.documents()
-            return found
+            return self._book(runtime).documents()
 
     def asked(
         self, url: str, name: str, method: str, what: str, here: Callable[[KeptBook], dict[str, Json]]
