@@ -1,11 +1,7 @@
 """The audit of the stores that speak SQL."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from noetl.clients.deed_rows import COLUMNS, add_deed
-from noetl.clients.row_transaction import RowTransaction
+from noetl.clients.row_transaction import RowTransaction, SqlPart
 from noetl.ports.audit import AuditRow, WantedAudit
 
 _CONDITIONS = {
@@ -14,7 +10,7 @@ _CONDITIONS = {
 }  # fmt: skip
 
 
-class SqlAudit(ABC):
+class SqlAudit(SqlPart):
     """The `Audit` of a store that speaks SQL."""
 
     def add_deed(self, row: AuditRow) -> None:
@@ -42,11 +38,3 @@ class SqlAudit(ABC):
 
         self.change(forgotten)
         return found[-1]
-
-    @abstractmethod
-    def change(self, work: Callable[[RowTransaction], None]) -> None:
-        """Do something in a transaction, which may be repeated until it is on disk."""
-
-    @abstractmethod
-    def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """The rows of a query, whose parameters are written `:name`."""

@@ -1,11 +1,10 @@
 """The outbox of the stores that speak SQL."""
 
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from noetl.clients.row_transaction import RowTransaction
+from noetl.clients.row_transaction import RowTransaction, SqlPart
 from noetl.ports import StoreFailure
 from noetl.ports.outbox import OutboxRow, WantedOutbox
 
@@ -21,7 +20,7 @@ INSERT INTO outbox_topics (topic, top) VALUES (:topic, :top) ON CONFLICT (topic)
 """
 
 
-class SqlOutbox(ABC):
+class SqlOutbox(SqlPart):
     """The `Outbox` of a store that speaks SQL."""
 
     def watch_ends(self, topic: str, *, top: bool) -> None:
@@ -112,17 +111,6 @@ class SqlOutbox(ABC):
 
         self.change(revived)
         return found[-1]
-
-    locking = ""
-    """How a query locks the rows that it finds."""
-
-    @abstractmethod
-    def change(self, work: Callable[[RowTransaction], None]) -> None:
-        """Do something in a transaction, which may be repeated until it is on disk."""
-
-    @abstractmethod
-    def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """The rows of a query, whose parameters are written `:name`."""
 
 
 def put_rows(tx: RowTransaction, rows: Sequence[OutboxRow], instead_of: int) -> None:

@@ -1,15 +1,14 @@
 """The purges of the stores that speak SQL: which rows go, in one transaction, and which have to be none."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Collection
 
 from noetl.clients.deed_rows import record_deed
-from noetl.clients.row_transaction import RowTransaction
+from noetl.clients.row_transaction import RowTransaction, SqlPart
 from noetl.ports import Unpurgeable
 
 
-class SqlPurges(ABC):
+class SqlPurges(SqlPart):
     """The `Purges` of a store that speaks SQL."""
 
     def purge(self, execution_ids: Collection[str]) -> None:
@@ -33,14 +32,6 @@ class SqlPurges(ABC):
             tx.rows("DELETE FROM purged WHERE execution_id = :name", {"name": execution_id})
 
         self.change(forgotten)
-
-    @abstractmethod
-    def change(self, work: Callable[[RowTransaction], None]) -> None:
-        """Do something in a transaction, which may be repeated until it is on disk."""
-
-    @abstractmethod
-    def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """The rows of a query, whose parameters are written `:name`."""
 
     @abstractmethod
     def remove_events(self, number: int, limit: int) -> bool:

@@ -7,11 +7,14 @@ from contextlib import AbstractContextManager
 from noetl.ports.notifications import NotificationRow, ToldState
 from noetl.ports.outbox import OutboxRow
 from noetl.store.memory.outbox import MemoryOutbox
+from noetl.store.memory.standing import MemoryStanding
 from noetl_ir.expr import Json
 
 
-class MemoryNotifications:
-    """`Notifications` in dictionaries. `changing` and `looking` are what a change and a look are made in."""
+class MemoryNotifications(MemoryStanding[NotificationRow]):
+    """`Notifications` in dictionaries."""
+
+    noun = "notification"
 
     def __init__(
         self,
@@ -20,32 +23,25 @@ class MemoryNotifications:
         outbox: MemoryOutbox,
         record_deed: Callable[[str, str], None],
     ) -> None:
-        self._changing = changing
-        self._looking = looking
+        super().__init__(changing, looking, record_deed)
         self._outbox = outbox
-        self._record_deed = record_deed
-        self._rows: dict[str, NotificationRow] = {}
         self._told: dict[tuple[str, str], str] = {}
 
     def put_notification(self, row: NotificationRow) -> None:
         """`Notifications.put_notification`."""
-        with self._changing():
-            self._rows[row.name] = row
-            self._record_deed("notification-put", row.name)
+        self.put_row(row)
 
     def remove_notification(self, name: str) -> bool:
         """`Notifications.remove_notification`."""
-        with self._changing():
-            is_there = self._rows.pop(name, None) is not None
-            self._told = {key: body for key, body in self._told.items() if key[0] != name}
-            if is_there:
-                self._record_deed("notification-delete", name)
-            return is_there
+        return self.remove_row(name)
 
     def notifications(self, name: str = "") -> tuple[NotificationRow, ...]:
         """`Notifications.notifications`."""
-        with self._looking():
-            return tuple([row for _, row in sorted(self._rows.items()) if name in ("", row.name)])
+        return self.rows_named(name)
+
+    def forget_beside(self, name: str) -> None:
+        """`MemoryStanding.forget_beside`."""
+        self._told = {key: body for key, body in self._told.items() if key[0] != name}
 
     def told_states(self, name: str, subjects: Sequence[str]) -> dict[str, dict[str, Json]]:
         """`Notifications.told_states`."""

@@ -5,10 +5,13 @@ from contextlib import AbstractContextManager
 
 from noetl.ports import ExecutionRow, triggers
 from noetl.ports.triggers import AwaitedEnd, TriggerLetter, TriggerRow
+from noetl.store.memory.standing import MemoryStanding
 
 
-class MemoryTriggers:
-    """`Triggers` in dictionaries. `changing` and `looking` are what a change and a look are made in."""
+class MemoryTriggers(MemoryStanding[TriggerRow]):
+    """`Triggers` in dictionaries."""
+
+    noun = "trigger"
 
     def __init__(
         self,
@@ -16,44 +19,31 @@ class MemoryTriggers:
         looking: Callable[[], AbstractContextManager[None]],
         record_deed: Callable[[str, str], None],
     ) -> None:
-        self._changing = changing
-        self._looking = looking
-        self._record_deed = record_deed
-        self._rows: dict[str, TriggerRow] = {}
+        super().__init__(changing, looking, record_deed)
         self._ends: dict[int, AwaitedEnd] = {}
         self._letters: dict[int, TriggerLetter] = {}
         self._number = 0
 
     def put_trigger(self, row: TriggerRow) -> None:
         """`Triggers.put_trigger`."""
-        with self._changing():
-            self._rows[row.name] = row
-            self._record_deed("trigger-put", row.name)
+        self.put_row(row)
 
     def remove_trigger(self, name: str) -> bool:
         """`Triggers.remove_trigger`."""
-        with self._changing():
-            is_there = self._rows.pop(name, None) is not None
-            self._ends = {number: end for number, end in self._ends.items() if end.trigger != name}
-            self._letters = {number: one for number, one in self._letters.items() if one.trigger != name}
-            if is_there:
-                self._record_deed("trigger-delete", name)
-            return is_there
+        return self.remove_row(name)
 
     def triggers(self, name: str = "") -> tuple[TriggerRow, ...]:
         """`Triggers.triggers`."""
-        with self._looking():
-            return tuple([row for _, row in sorted(self._rows.items()) if name in ("", row.name)])
+        return self.rows_named(name)
 
     def move_trigger(self, before: TriggerRow, after: TriggerRow) -> bool:
         """`Triggers.move_trigger`."""
-        with self._changing():
-            there = self._rows.get(before.name)
-            if there == before:
-                self._rows[before.name] = after
-                if before.paused != after.paused:
-                    self._record_deed("trigger-pause" if after.paused else "trigger-resume", after.name)
-            return there in (before, after)
+        return self.move_row(before, after)
+
+    def forget_beside(self, name: str) -> None:
+        """`MemoryStanding.forget_beside`."""
+        self._ends = {number: end for number, end in self._ends.items() if end.trigger != name}
+        self._letters = {number: one for number, one in self._letters.items() if one.trigger != name}
 
     def take_end(self, before: ExecutionRow | None, after: ExecutionRow) -> None:
         """Keep the end of an execution that nobody called for who waits for it, within the change that ends it."""
