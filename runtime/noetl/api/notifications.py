@@ -2,76 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from pydantic import JsonValue
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from noetl.api.bodies import Body, body_of, natural
+from noetl.api.bodies import body_of, natural
 from noetl.api.handlers import service_of
 from noetl.api.pages import LAST_POSITION, limit_of, page, position_of
-from noetl.api.problems import BadRequest, Rejected, Unknown
+from noetl.api.problems import Rejected, Unknown
 from noetl.api.responses import JSONResponse
+from noetl.api.standing import StandingBody, kept, page_of, removed, told_of
 from noetl.app.clock import WallClock
 from noetl.app.documents import dead_letter_document
-from noetl.app.notification_book import NoSuchNotification, NotificationBook
+from noetl.app.notification_book import NotificationBook
 from noetl.ports.outbox import Outbox, Telling, WantedOutbox
-from noetl.server.checked_documents import BadDocument
-from noetl_ir.expr import Json
 
 
-class NotificationBody(Body):
+class NotificationBody(StandingBody):
     """A notification, as `noetl notifications put` takes it."""
-
-    apiVersion: str
-    kind: str
-    metadata: dict[str, JsonValue]
-    spec: dict[str, JsonValue]
 
 
 async def list_notifications(request: Request) -> Response:
     """Notifications by name: of what they tell, how many messages wait, and what hinders them."""
-    limit, after = limit_of(request), request.query_params.get("after", "")
-    rows = await run_in_threadpool(_book(request).documents, after, limit)
-    return page("notifications", rows, rows[-1]["name"] if len(rows) == limit else None)
+    return await page_of(request, "notifications", _book(request))
 
 
 async def get_notification(request: Request) -> Response:
     """A notification, and how it stands."""
-    return JSONResponse(await run_in_threadpool(_known, request, _book(request).document))
+    return await told_of(request, _book(request).document)
 
 
 async def put_notification(request: Request) -> Response:
     """Keep a notification under its name; one that is there is replaced. It is about what ends from now on."""
     body = await body_of(request, NotificationBody)
-    document: dict[str, Json] = body.model_dump()
-    try:
-        return JSONResponse(await run_in_threadpool(_book(request).put, document, request.path_params["name"]))
-    except BadDocument as problem:
-        raise BadRequest(str(problem)) from None
+    return await run_in_threadpool(kept, request, _book(request), body)
 
 
 async def delete_notification(request: Request) -> Response:
     """Keep a notification no more; messages that were not sent are not sent any more."""
-    await run_in_threadpool(_known, request, _book(request).remove)
-    return Response(status_code=204)
+    return await removed(request, _book(request))
 
 
 async def pause_notification(request: Request) -> Response:
     """Tell nobody by it until it is resumed; what happens meanwhile is passed."""
-    return JSONResponse(await run_in_threadpool(_known, request, _book(request).pause))
+    return await told_of(request, _book(request).pause)
 
 
 async def resume_notification(request: Request) -> Response:
     """Go on with what happens from now on."""
-    return JSONResponse(await run_in_threadpool(_known, request, _book(request).resume))
+    return await told_of(request, _book(request).resume)
 
 
 async def test_notification(request: Request) -> Response:
     """Have a message sent that is about nothing, to see that it comes through."""
-    return JSONResponse(await run_in_threadpool(_known, request, _book(request).test), 202)
+    return await told_of(request, _book(request).test, 202)
 
 
 async def list_dead_letters(request: Request) -> Response:
@@ -113,11 +97,3 @@ def _outbox(request: Request) -> Outbox:
 
 def _book(request: Request) -> NotificationBook:
     return NotificationBook(service_of(request).runtime, WallClock())
-
-
-def _known(request: Request, work: Callable[[str], Json]) -> Json:
-    """Do something with the notification that the address names. Raises Unknown."""
-    try:
-        return work(request.path_params["name"])
-    except NoSuchNotification as problem:
-        raise Unknown(str(problem)) from None

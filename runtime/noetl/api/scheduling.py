@@ -7,25 +7,24 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.api.bodies import Body, body_of
 from noetl.api.handlers import lasting_of
-from noetl.api.pages import limit_of, page
 from noetl.api.problems import BadRequest, Rejected, Unknown
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, Start
+from noetl.api.standing import StandingBody, done_with, kept, page_of, removed, told_of
 from noetl.api.standing_starts import begin_standing
 from noetl.app.clock import WallClock
-from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
+from noetl.app.schedule_book import ScheduleBook
 from noetl.host.log_lines import log_line
 from noetl.ports import StoreFailure
 from noetl.ports.idempotency import KEY, StartKey
 from noetl.ports.schedules import Scheduled
-from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.starter import ScheduledStart, ScheduleStarter, StartRefused
 from noetl.server.schedules.times import BadTimes
 from noetl_ir.expr import Json
@@ -112,13 +111,8 @@ def starter_of(service: ApiService, say: Callable[[str], None]) -> ScheduleStart
     return ScheduleStarter(store, store.scheduling, clock, begin, cancel, say, passed)
 
 
-class ScheduleBody(Body):
+class ScheduleBody(StandingBody):
     """A schedule, as `noetl schedules put` takes it."""
-
-    apiVersion: str
-    kind: str
-    metadata: dict[str, JsonValue]
-    spec: dict[str, JsonValue]
 
 
 class BackfillBody(Body):
@@ -132,40 +126,33 @@ class BackfillBody(Body):
 
 async def list_schedules(request: Request) -> Response:
     """Schedules by name: what each starts, when next, and what hinders it."""
-    limit = limit_of(request)
-    rows = await run_in_threadpool(_book(request).documents, request.query_params.get("after", ""), limit)
-    return page("schedules", rows, str(rows[-1]["name"]) if len(rows) == limit else None)
+    return await page_of(request, "schedules", _book(request))
 
 
 async def get_schedule(request: Request) -> Response:
     """A schedule, with its next times and what became of the last ones."""
-    return JSONResponse(await run_in_threadpool(_known, request, _book(request).document))
+    return await told_of(request, _book(request).document)
 
 
 async def put_schedule(request: Request) -> Response:
     """Keep a schedule under its name; one that is there is replaced. A new one begins with the next time."""
     body = await body_of(request, ScheduleBody)
-    document: dict[str, Json] = body.model_dump()
-    try:
-        return JSONResponse(await run_in_threadpool(_book(request).put, document, request.path_params["name"]))
-    except BadDocument as problem:
-        raise BadRequest(str(problem)) from None
+    return await run_in_threadpool(kept, request, _book(request), body)
 
 
 async def delete_schedule(request: Request) -> Response:
     """Keep a schedule no more; what it has started goes on."""
-    await run_in_threadpool(_known, request, _book(request).remove)
-    return Response(status_code=204)
+    return await removed(request, _book(request))
 
 
 async def pause_schedule(request: Request) -> Response:
     """Start nothing by it until it is resumed."""
-    return JSONResponse(await run_in_threadpool(_known, request, _book(request).pause))
+    return await told_of(request, _book(request).pause)
 
 
 async def resume_schedule(request: Request) -> Response:
     """Go on with the next time: those of the pause are passed."""
-    return JSONResponse(await run_in_threadpool(_known, request, _book(request).resume))
+    return await told_of(request, _book(request).resume)
 
 
 async def start_schedule(request: Request) -> Response:
@@ -179,7 +166,7 @@ async def start_schedule(request: Request) -> Response:
         return {"execution_id": starter.start_now(_book(request).row(name), key)}
 
     try:
-        return JSONResponse(await lasting_of(request).run(_known, request, begun), 201)
+        return JSONResponse(await lasting_of(request).run(done_with, request, begun), 201)
     except StartRefused as problem:
         raise Rejected(str(problem)) from None
 
@@ -205,7 +192,7 @@ async def backfill(request: Request) -> Response:
         return {"starts": starts, **rest}
 
     try:
-        return JSONResponse(await lasting_of(request).run(_known, request, filled))
+        return JSONResponse(await lasting_of(request).run(done_with, request, filled))
     except BadTimes as problem:
         raise BadRequest(str(problem)) from None
     except StartRefused as problem:
@@ -215,11 +202,3 @@ async def backfill(request: Request) -> Response:
 def _book(request: Request) -> ScheduleBook:
     book: ScheduleBook = request.app.state.schedules
     return book
-
-
-def _known(request: Request, work: Callable[[str], Json]) -> Json:
-    """Do something with the schedule that the address names. Raises Unknown."""
-    try:
-        return work(request.path_params["name"])
-    except NoSuchSchedule as problem:
-        raise Unknown(str(problem)) from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from pydantic import JsonValue
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,20 +13,19 @@ from noetl.api.bodies import Body, body_of, raw_body
 from noetl.api.handlers import lasting_of, service_of
 from noetl.api.hooks import BadBody, HookRequest, secret_of
 from noetl.api.message_starts import MessageStarter
-from noetl.api.pages import limit_of, page
-from noetl.api.problems import BadRequest, Rejected, Unknown, problem
+from noetl.api.problems import BadRequest, Rejected, problem
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, Start, StartedExecution
+from noetl.api.standing import StandingBody, done_with, kept, page_of, removed, told_of
 from noetl.api.standing_starts import begin_standing
 from noetl.app.adapters import open_messages
 from noetl.app.clock import WallClock
 from noetl.app.ended_runs import ended_scope
-from noetl.app.trigger_book import NoSuchTrigger, TriggerBook
+from noetl.app.trigger_book import TriggerBook
 from noetl.ports import Busy, Store
 from noetl.ports.idempotency import StartKey
 from noetl.ports.triggers import Triggered, TriggerLetter
 from noetl.secrets.credentials import CredentialProblem
-from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.starter import StartRefused
 from noetl.server.triggers.document import AFTER, WEBHOOK, Webhook
 from noetl.server.triggers.mapping import NotMapped
@@ -35,13 +33,8 @@ from noetl.server.triggers.starter import Happening, KnownTrigger, TriggeredStar
 from noetl_ir.expr import Json
 
 
-class TriggerBody(Body):
+class TriggerBody(StandingBody):
     """A trigger, as `noetl triggers put` takes it."""
-
-    apiVersion: str
-    kind: str
-    metadata: dict[str, JsonValue]
-    spec: dict[str, JsonValue]
 
 
 class DeadLettersBody(Body):
@@ -130,41 +123,34 @@ def _started(starter: TriggerStarter, known: KnownTrigger, webhook: Webhook, ask
 
 async def list_triggers(request: Request) -> Response:
     """Triggers by name: what each starts, what it waits for, and what hinders it."""
-    limit = limit_of(request)
-    rows = await run_in_threadpool(_book(request).documents, request.query_params.get("after", ""), limit)
-    return page("triggers", rows, str(rows[-1]["name"]) if len(rows) == limit else None)
+    return await page_of(request, "triggers", _book(request))
 
 
 async def get_trigger(request: Request) -> Response:
     """A trigger, with the oldest of what it could not start."""
-    return JSONResponse(await run_in_threadpool(_named, request, _book(request).document))
+    return await told_of(request, _book(request).document)
 
 
 async def put_trigger(request: Request) -> Response:
     """Keep a trigger under its name; one that is there is replaced."""
     body = await body_of(request, TriggerBody)
-    document: dict[str, Json] = body.model_dump()
-    try:
-        # Its expressions are read by the compiler, in a process of its own.
-        return JSONResponse(await lasting_of(request).run(_book(request).put, document, request.path_params["name"]))
-    except BadDocument as wrong:
-        raise BadRequest(str(wrong)) from None
+    # Its expressions are read by the compiler, in a process of its own.
+    return await lasting_of(request).run(kept, request, _book(request), body)
 
 
 async def delete_trigger(request: Request) -> Response:
     """Keep a trigger no more, nor its dead letters; what it has started goes on."""
-    await run_in_threadpool(_named, request, _book(request).remove)
-    return Response(status_code=204)
+    return await removed(request, _book(request))
 
 
 async def pause_trigger(request: Request) -> Response:
     """Start nothing by it until it is resumed."""
-    return JSONResponse(await run_in_threadpool(_named, request, _book(request).pause))
+    return await told_of(request, _book(request).pause)
 
 
 async def resume_trigger(request: Request) -> Response:
     """Go on with what happens from now on."""
-    return JSONResponse(await run_in_threadpool(_named, request, _book(request).resume))
+    return await told_of(request, _book(request).resume)
 
 
 async def retry_letters(request: Request) -> Response:
@@ -186,7 +172,7 @@ async def retry_letters(request: Request) -> Response:
             rows.append(row)
         return {"letters": rows}
 
-    return JSONResponse(await lasting_of(request).run(_named, request, retried))
+    return JSONResponse(await lasting_of(request).run(done_with, request, retried))
 
 
 def _again(service: ApiService, starter: TriggerStarter, known: KnownTrigger, letter: TriggerLetter) -> str:
@@ -210,11 +196,3 @@ def _starter(request: Request) -> TriggerStarter:
     if starter is None:
         raise Rejected("this store has no triggers")
     return starter
-
-
-def _named(request: Request, work: Callable[[str], Json]) -> Json:
-    """Do something with the trigger that the address names. Raises Unknown."""
-    try:
-        return work(request.path_params["name"])
-    except NoSuchTrigger as missing:
-        raise Unknown(str(missing)) from None

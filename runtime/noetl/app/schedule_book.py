@@ -3,6 +3,7 @@
 from itertools import islice, takewhile
 
 from noetl.app.runtime import Runtime
+from noetl.app.standing_book import StandingBook, check_name
 from noetl.app.start_checks import StartSlip, start_slips
 from noetl.ports import Clock
 from noetl.ports.schedules import Scheduled, ScheduleRow, Schedules
@@ -12,15 +13,10 @@ from noetl.server.schedules.due import key_of
 from noetl.server.schedules.times import BadTimes, time_of, words_of
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
-from noetl_ir.nearest import nearest
 from noetl_ir.records import NamedTuple
 
 NEXT, LAST = 5, 10
 """Times that are told of a schedule: those that come, and those that were."""
-
-
-class NoSuchSchedule(Exception):
-    """There is no schedule of that name; the text names one that is much like it."""
 
 
 class PassedTimes(NamedTuple):
@@ -35,8 +31,12 @@ class PassedTimes(NamedTuple):
     coming: str | None = None
 
 
-class ScheduleBook:
-    """The schedules of a store. All methods raise StoreFailure, and NoSuchSchedule for a name that is not there."""
+class ScheduleBook(StandingBook[ScheduleRow]):
+    """The schedules of a store. One that is paused starts nothing, and goes on with its next time: those of the pause
+    are passed.
+    """
+
+    noun = "schedule"
 
     def __init__(self, runtime: Runtime, clock: Clock) -> None:
         self._runtime = runtime
@@ -49,17 +49,15 @@ class ScheduleBook:
         name than the one that was asked for.
         """
         schedule = schedule_of(document)
-        if name and name != schedule.name:
-            text = f"`metadata.name` is `{schedule.name}`, and the address names `{name}`"
-            raise BadDocument(text, ("metadata", "name"))
-        there = next(iter(self._kept.schedules(schedule.name)), None)
+        check_name(schedule.name, name)
+        there = next(iter(self._rows(schedule.name)), None)
         now = self._clock.now()
         row = ScheduleRow(schedule.name, document, now, began=now)
         if there is not None:
             row = row._replace(last=there.last, paused=there.paused)
             if _calendar_of(there) == schedule.calendar:
                 row = row._replace(cursor=there.cursor, began=there.began)
-        told = self._told(row, schedule)  # before it is kept: what cannot be told could not be listed, either
+        told = _told_schedule(row, schedule)  # before it is kept: what cannot be told could not be listed, either
         self._kept.put_schedule(row)
         return {**told, "warnings": [slip.document() for slip in self._slips(schedule, now)]}
 
@@ -69,28 +67,10 @@ class ScheduleBook:
             keys[schedule.time_input] = ("spec", "time_input")
         return start_slips(self._runtime, schedule.playbook, schedule.version, schedule.payload_at(now), keys)
 
-    def remove(self, name: str) -> None:
-        """Keep a schedule no more."""
-        if not self._kept.remove_schedule(name):
-            raise self._unknown(name)
-
-    def pause(self, name: str) -> dict[str, Json]:
-        """Start nothing by a schedule."""
-        return self._changed(name, paused=True)
-
-    def resume(self, name: str) -> dict[str, Json]:
-        """Go on with its next time: those of the pause are passed."""
-        return self._changed(name, paused=False)
-
-    def documents(self, after: str = "", limit: int = 0) -> list[dict[str, Json]]:
-        """The schedules behind a name, by name; at most `limit`, 0 for all."""
-        rows = (row for row in self._kept.schedules() if row.name > after)
-        return [self._told_row(row)[0] for row in islice(rows, limit or None)]
-
     def document(self, name: str) -> dict[str, Json]:
         """A schedule, with its next times and what became of the last ones."""
-        row = self._row(name)
-        told, schedule = self._told_row(row)
+        row = self.row(name)
+        told, schedule = _told_row(row)
         if schedule is None:
             return told
         coming = islice(schedule.calendar.behind(max(row.cursor, self._clock.now())), NEXT)
@@ -104,13 +84,9 @@ class ScheduleBook:
         ]
         return told
 
-    def row(self, name: str) -> ScheduleRow:
-        """A schedule as it is kept."""
-        return self._row(name)
-
     def passed_times(self, name: str, since: str, until: str, limit: int) -> PassedTimes:
         """The times from one to before another that a schedule has dealt with. Raises BadTimes."""
-        row = self._row(name)
+        row = self.row(name)
         schedule, first, end = schedule_of(row.document), time_of(since), time_of(until)
         if first >= end:
             raise BadTimes(f"`{since}` is not before `{until}`")
@@ -133,23 +109,20 @@ class ScheduleBook:
         assert isinstance(self._store, Scheduled), "every store that is written to has schedules"
         return self._store.scheduling
 
-    def _row(self, name: str) -> ScheduleRow:
-        found = self._kept.schedules(name)
-        if not found:
-            raise self._unknown(name)
-        return found[0]
+    def _rows(self, name: str = "") -> tuple[ScheduleRow, ...]:
+        return self._kept.schedules(name)
 
-    def _unknown(self, name: str) -> NoSuchSchedule:
-        near = nearest(name, [row.name for row in self._kept.schedules()])
-        return NoSuchSchedule(f"there is no schedule `{name}`" + (f"; did you mean `{near}`?" if near else ""))
+    def _removed(self, name: str) -> bool:
+        return self._kept.remove_schedule(name)
 
-    def _changed(self, name: str, *, paused: bool) -> dict[str, Json]:
-        while True:
-            row = self._row(name)
-            after = row._replace(paused=paused, cursor=row.cursor if paused or not row.paused else self._clock.now())
-            # A server may move it at the same time.
-            if self._kept.move_schedule(row, after):
-                return self._told_row(after)[0]
+    def _moved(self, before: ScheduleRow, after: ScheduleRow) -> bool:
+        return self._kept.move_schedule(before, after)
+
+    def _paused(self, row: ScheduleRow, *, paused: bool) -> ScheduleRow:
+        return row._replace(paused=paused, cursor=row.cursor if paused or not row.paused else self._clock.now())
+
+    def _told(self, row: ScheduleRow) -> dict[str, Json]:
+        return _told_row(row)[0]
 
     def execution_at(self, row: ScheduleRow, time: int) -> str | None:
         """The execution that a time of a schedule has; None where it was not started."""
@@ -159,24 +132,26 @@ class ScheduleBook:
         found = self._store.started_with(key_of(name, time))
         return None if found is None else found[0]
 
-    def _told_row(self, row: ScheduleRow) -> tuple[dict[str, Json], Schedule | None]:
-        """How a schedule stands, and what its document says; None of one that a newer version may have put there."""
-        try:
-            schedule = schedule_of(row.document)
-        except BadDocument as problem:
-            return {**_kept_document(row), "trouble": str(problem)}, None
-        return self._told(row, schedule), schedule
 
-    def _told(self, row: ScheduleRow, schedule: Schedule) -> dict[str, Json]:
-        coming = next(schedule.calendar.behind(row.cursor), None)
-        due = None if row.paused or coming is None else schedule.calendar.text_of(coming)
-        return {
-            **_kept_document(row),
-            "playbook": schedule.playbook,
-            "times": words_of(schedule.calendar),
-            "due": due,
-            "dealt_with_until": iso_of(row.cursor),
-        }
+def _told_row(row: ScheduleRow) -> tuple[dict[str, Json], Schedule | None]:
+    """How a schedule stands, and what its document says; None of one that a newer version may have put there."""
+    try:
+        schedule = schedule_of(row.document)
+    except BadDocument as problem:
+        return {**_kept_document(row), "trouble": str(problem)}, None
+    return _told_schedule(row, schedule), schedule
+
+
+def _told_schedule(row: ScheduleRow, schedule: Schedule) -> dict[str, Json]:
+    coming = next(schedule.calendar.behind(row.cursor), None)
+    due = None if row.paused or coming is None else schedule.calendar.text_of(coming)
+    return {
+        **_kept_document(row),
+        "playbook": schedule.playbook,
+        "times": words_of(schedule.calendar),
+        "due": due,
+        "dealt_with_until": iso_of(row.cursor),
+    }
 
 
 def _kept_document(row: ScheduleRow) -> dict[str, Json]:

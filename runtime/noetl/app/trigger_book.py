@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from itertools import islice
 
 from noetl.app.runtime import Runtime
+from noetl.app.standing_book import StandingBook, check_name
 from noetl.app.start_checks import StartSlip, start_slips
 from noetl.clients.compiler import CompileError, mapping_of
 from noetl.ports import Clock
@@ -13,7 +13,6 @@ from noetl.server.checked_documents import BadDocument
 from noetl.server.triggers.document import NAMES, WEBHOOK, AfterEnd, NatsSubject, StandingTrigger, trigger_of
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
-from noetl_ir.nearest import nearest
 
 LETTERS = 20
 """Dead letters that are told of a trigger."""
@@ -22,12 +21,10 @@ _PATHS = {"key": ("spec", WEBHOOK, "key")}
 """Where the values with templates stand in a document, but for those that stand at the top of `spec`."""
 
 
-class NoSuchTrigger(Exception):
-    """There is no trigger of that name; the text names one that is much like it."""
+class TriggerBook(StandingBook[TriggerRow]):
+    """The triggers of a store. One that is paused starts nothing, and goes on with what happens from then on."""
 
-
-class TriggerBook:
-    """The triggers of a store. All methods raise StoreFailure, and NoSuchTrigger for a name that is not there."""
+    noun = "trigger"
 
     def __init__(self, runtime: Runtime, clock: Clock) -> None:
         self._runtime = runtime
@@ -38,43 +35,23 @@ class TriggerBook:
         BadDocument, also where it has another name than the one that was asked for.
         """
         trigger = trigger_of(document)
-        if name and name != trigger.name:
-            text = f"`metadata.name` is `{trigger.name}`, and the address names `{name}`"
-            raise BadDocument(text, ("metadata", "name"))
-        there = next(iter(self._kept.triggers(trigger.name)), None)
+        check_name(trigger.name, name)
+        there = next(iter(self._rows(trigger.name)), None)
         row = TriggerRow(trigger.name, trigger.kind, document, _templates_of(trigger), began=self._clock.now())
         if there is not None:
             row = row._replace(last=there.last, paused=there.paused)
         self._kept.put_trigger(row)
         return {**self._told(row), "warnings": [slip.document() for slip in self._slips(trigger)]}
 
-    def remove(self, name: str) -> None:
-        """Keep a trigger no more."""
-        if not self._kept.remove_trigger(name):
-            raise self._unknown(name)
-
-    def pause(self, name: str) -> dict[str, Json]:
-        """Start nothing by a trigger."""
-        return self._changed(name, paused=True)
-
-    def resume(self, name: str) -> dict[str, Json]:
-        """Go on with what happens from now on."""
-        return self._changed(name, paused=False)
-
-    def documents(self, after: str = "", limit: int = 0) -> list[dict[str, Json]]:
-        """The triggers behind a name, by name; at most `limit`, 0 for all."""
-        rows = (row for row in self._kept.triggers() if row.name > after)
-        return [self._told(row) for row in islice(rows, limit or None)]
-
     def document(self, name: str) -> dict[str, Json]:
         """A trigger, with the oldest of what it could not start."""
-        row = self._row(name)
+        row = self.row(name)
         letters = self._kept.dead_letters(name, 0, LETTERS)
         return {**self._told(row), "dead_letters": [_letter_document(letter) for letter in letters]}
 
     def letters(self, name: str) -> Iterator[TriggerLetter]:
         """The dead letters of a trigger, the oldest first."""
-        self._row(name)
+        self.row(name)
         after = 0
         while found := self._kept.dead_letters(name, after, LETTERS):
             yield from found
@@ -90,23 +67,17 @@ class TriggerBook:
         assert isinstance(store, Triggered), "every store that is written to has triggers"
         return store.triggering
 
-    def _row(self, name: str) -> TriggerRow:
-        found = self._kept.triggers(name)
-        if not found:
-            raise self._unknown(name)
-        return found[0]
+    def _rows(self, name: str = "") -> tuple[TriggerRow, ...]:
+        return self._kept.triggers(name)
 
-    def _unknown(self, name: str) -> NoSuchTrigger:
-        near = nearest(name, [row.name for row in self._kept.triggers()])
-        return NoSuchTrigger(f"there is no trigger `{name}`" + (f"; did you mean `{near}`?" if near else ""))
+    def _removed(self, name: str) -> bool:
+        return self._kept.remove_trigger(name)
 
-    def _changed(self, name: str, *, paused: bool) -> dict[str, Json]:
-        while True:
-            row = self._row(name)
-            after = row._replace(paused=paused)
-            # A server may move it at the same time.
-            if self._kept.move_trigger(row, after):
-                return self._told(after)
+    def _moved(self, before: TriggerRow, after: TriggerRow) -> bool:
+        return self._kept.move_trigger(before, after)
+
+    def _paused(self, row: TriggerRow, *, paused: bool) -> TriggerRow:
+        return row._replace(paused=paused)
 
     def _told(self, row: TriggerRow) -> dict[str, Json]:
         told: dict[str, Json] = {
@@ -135,7 +106,7 @@ class TriggerBook:
     def _circle(self, trigger: StandingTrigger) -> list[str]:
         """The names of the triggers by which the end of what one starts starts it again; none where it does not."""
         others = [trigger]
-        for row in self._kept.triggers():
+        for row in self._rows():
             if row.name != trigger.name and row.kind == trigger.kind:
                 try:
                     others.append(trigger_of(row.document))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from noetl.app.clock import WallClock
-from noetl.app.notification_book import NoSuchNotification, NotificationBook
+from noetl.app.notification_book import NotificationBook
 from noetl.cli.standing import StandingDocuments
 from noetl.cli.standing_commands import StandingCommands, StandingTable
 from noetl.cli.stores import json_option, server_option, store_option
@@ -18,7 +18,6 @@ _KEPT = StandingDocuments(
     "/notifications",
     notification_of,
     lambda runtime: NotificationBook(runtime, WallClock()),
-    NoSuchNotification,
 )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from noetl.app.clock import WallClock
-from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
+from noetl.app.schedule_book import ScheduleBook
 from noetl.cli.remote import UnknownToServer, ask_server
 from noetl.cli.standing import StandingDocuments, list_in
 from noetl.cli.standing_commands import StandingCommands, StandingTable, spec_lines
@@ -18,9 +18,7 @@ from noetl.server.schedules.document import KIND, schedule_of
 from noetl.server.schedules.times import check_calendar
 from noetl_ir.expr import Json
 
-_KEPT = StandingDocuments(
-    KIND, "/schedules", schedule_of, lambda runtime: ScheduleBook(runtime, WallClock()), NoSuchSchedule
-)
+_KEPT = StandingDocuments(KIND, "/schedules", schedule_of, lambda runtime: ScheduleBook(runtime, WallClock()))
 
 
 @click.group("schedules", short_help="Start playbooks at times of a calendar.")

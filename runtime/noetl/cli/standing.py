@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from noetl.app.runtime import Runtime
+from noetl.app.standing_book import NoSuchDocument, StandingBook
 from noetl.cli.acting import by_user
 from noetl.cli.document_files import DocumentFile
 from noetl.cli.remote import UnknownToServer, all_pages, ask_server
@@ -15,41 +16,12 @@ from noetl.cli.text import Problem, escaped
 from noetl.server.checked_documents import BadDocument
 from noetl_ir.expr import Json
 
-
-class StandingBook(Protocol):
-    """The place of a store for documents of one kind; a name that is not there raises the exception of that."""
-
-    def put(self, document: dict[str, Json]) -> dict[str, Json]:
-        """Keep a document. Raises BadDocument."""
-        ...
-
-    def documents(self) -> list[dict[str, Json]]:
-        """All of them, by name."""
-        ...
-
-    def document(self, name: str) -> dict[str, Json]:
-        """One of them."""
-        ...
-
-    def pause(self, name: str) -> dict[str, Json]:
-        """Carry it out no more for now."""
-        ...
-
-    def resume(self, name: str) -> dict[str, Json]:
-        """Go on with it."""
-        ...
-
-    def remove(self, name: str) -> None:
-        """Keep it no more."""
-        ...
-
-
-KeptBook = TypeVar("KeptBook", bound=StandingBook)
+KeptBook = TypeVar("KeptBook", bound=StandingBook[Any])
 
 
 class StandingDocuments(Generic[KeptBook]):
-    """The documents of one kind, at an address of the API. `read` raises BadDocument for what is none, `book` is where
-    a store has them, and `missing` is what it raises for a name that is not there.
+    """The documents of one kind, at an address of the API. `read` raises BadDocument for what is none, and `book` is
+    where a store has them.
     """
 
     def __init__(
@@ -58,13 +30,11 @@ class StandingDocuments(Generic[KeptBook]):
         address: str,
         read: Callable[[Json], object],
         book: Callable[[Runtime], KeptBook],
-        missing: type[Exception],
     ) -> None:
         self._kind = kind
         self._address = address
         self._read = read
         self._book = book
-        self._missing = missing
 
     def put(self, url: str, name: str) -> dict[str, Json]:
         """Keep the document in a file; slips are told with their lines. Raises Problem."""
@@ -116,7 +86,7 @@ class StandingDocuments(Generic[KeptBook]):
             try:
                 with by_user():
                     return here(self._book(runtime))
-            except self._missing as problem:
+            except NoSuchDocument as problem:
                 raise Problem(str(problem)) from None
 
     def path_of(self, name: str) -> str:

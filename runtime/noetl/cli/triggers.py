@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from noetl.app.clock import WallClock
-from noetl.app.trigger_book import NoSuchTrigger, TriggerBook
+from noetl.app.trigger_book import TriggerBook
 from noetl.cli.remote import UnknownToServer, ask_server
 from noetl.cli.standing import StandingDocuments, list_in
 from noetl.cli.standing_commands import StandingCommands, StandingTable, spec_lines
@@ -16,9 +16,7 @@ from noetl.cli.text import Problem, amount, escaped, json_text
 from noetl.server.triggers.document import KIND, trigger_of
 from noetl_ir.expr import Json
 
-_KEPT = StandingDocuments(
-    KIND, "/triggers", trigger_of, lambda runtime: TriggerBook(runtime, WallClock()), NoSuchTrigger
-)
+_KEPT = StandingDocuments(KIND, "/triggers", trigger_of, lambda runtime: TriggerBook(runtime, WallClock()))
 
 
 @click.group("triggers", short_help="Start playbooks when something happens.")
