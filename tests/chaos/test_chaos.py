@@ -6,13 +6,15 @@ The choices are those of a seed; when things happen is not, so each run of this 
 import signal
 import time
 from collections import Counter
+from collections.abc import Sequence
 from random import Random
 
 import pytest
 
-from harness.clusters import Cluster, Process, full_postgres, killed
+from harness.blows import KILLS, deal
+from harness.clusters import Cluster, Process, full_postgres
 from noetl_ir.events import Event
-from services import nats, postgres, waited_for
+from services import waited_for
 from simulator.laws import check_execution, fold
 
 PAUSE = 1.0
@@ -21,7 +23,6 @@ PAUSE = 1.0
 HANGS = {"server hangs": 14 * PAUSE, "worker hangs": 5 * PAUSE}
 """Seconds for which a process stands still: longer than its lease, so that another one has what it had."""
 
-KILLS = ["server", "worker", "nats", "postgres"]
 ALL = [*KILLS, "full", *HANGS, *Random(5).choices(["server", "worker", "worker", *HANGS], k=13)]
 """Each of them, and more of those that may happen at any time."""
 
@@ -64,7 +65,7 @@ class Hung:
 
 @pytest.mark.parametrize(("executions", "dealt"), [(40, KILLS), pytest.param(200, ALL, marks=pytest.mark.long)])
 def test_whatever_is_killed_or_hangs_all_executions_end_right(
-    executions: int, dealt: list[str], cluster: Cluster
+    executions: int, dealt: Sequence[str], cluster: Cluster
 ) -> None:
     chance = Random(5)
     servers = [cluster.server(), cluster.server()]
@@ -81,21 +82,11 @@ def test_whatever_is_killed_or_hangs_all_executions_end_right(
                 hung.stop(servers, chance.randrange(len(servers)), HANGS[blow])
             case "worker hangs" if len(workers) > 1:
                 hung.stop(workers, chance.randrange(len(workers)), HANGS[blow])
-            case "server":
-                killed(servers.pop(chance.randrange(len(servers))))
-                servers.append(cluster.server())
-            case "worker":
-                killed(workers.pop(chance.randrange(len(workers))))
-                workers.append(cluster.worker("--slots", "8"))
-            case "nats":
-                nats().kill()
-                nats().start()
-            case "postgres":
-                postgres().kill()
-                postgres().start()
             case "full":
                 with full_postgres(cluster):
                     time.sleep(3 * PAUSE)
+            case _ if blow in KILLS:
+                deal(blow, cluster, servers, workers, chance)
     while hung.wake():
         time.sleep(PAUSE)
     _all_end_right(cluster, names)

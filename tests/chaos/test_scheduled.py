@@ -12,14 +12,15 @@ from random import Random
 
 import pytest
 
-from harness.clusters import Cluster, killed
+from harness.blows import KILLS, deal
+from harness.clusters import Cluster
 from harness.here import done_here
 from noetl.app.retention import Purger
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.server.schedules.times import time_of
-from services import nats, postgres, waited_for
+from services import waited_for
 
-BLOWS = ("server", "worker", "nats", "postgres", "server stops", "purge", "purge", "restore")
+BLOWS = (*KILLS, "server stops", "purge", "purge", "restore")
 BODY = """
 workflow:
   - step: start
@@ -43,29 +44,19 @@ def test_each_time_has_one_run_in_the_store_or_in_a_bundle(seconds: int, interva
         time.sleep(seconds / max(len(BLOWS) + 2, seconds / 20))
         blow = blows.pop() if blows else chance.choice(BLOWS)
         match blow:
-            case "server":
-                killed(servers.pop(chance.randrange(len(servers))))
-                servers.append(cluster.server())
             case "server stops":
                 child = servers.pop(0)
                 child.send_signal(signal.SIGTERM)
                 servers.append(cluster.server())
                 child.communicate(timeout=60)
-            case "worker":
-                killed(workers.pop(chance.randrange(len(workers))))
-                workers.append(cluster.worker("--slots", "8"))
-            case "nats":
-                nats().kill()
-                nats().start()
-            case "postgres":
-                postgres().kill()
-                postgres().start()
             case "purge":
                 _here(cluster, "purge", "--older-than", "3s", "--archive", "kept")
             case "restore":
                 # Into the store that it was purged from, and beside new ones.
                 for bundle in sorted((cluster.folder / "kept").glob("*.noetl"))[:2]:
                     _here(cluster, "restore", str(bundle))
+            case _:
+                deal(blow, cluster, servers, workers, chance)
     _here(cluster, "schedules", "pause", "each")
     with cluster.looking() as runtime:
         waited_for(lambda: not runtime.store.counts().get("running"), "not all come to their end", 150)

@@ -14,13 +14,13 @@ import httpx
 import nats as driver
 import pytest
 
-from harness.clusters import Cluster, killed
+from harness.blows import KILLS, deal
+from harness.clusters import Cluster
 from harness.here import done_here
 from harness.running import HEAD
 from noetl.app.runtime import Runtime
-from services import nats, postgres, waited_for
+from services import nats, waited_for
 
-BLOWS = ("server", "worker", "nats", "postgres")
 SECRET = "a secret of twenty letters"
 BODY = 'workload: {n: -1}\nworkflow: [{step: start, tool: {kind: noop, result: "{{ workload.n }}"}}]\n'
 
@@ -54,7 +54,7 @@ def test_what_happens_is_started_once(seconds: int, cluster: Cluster) -> None:
         document = {"apiVersion": "noetl.io/v2", "kind": "Trigger", "metadata": {"name": name}, "spec": spec}
         (cluster.folder / f"{name}.json").write_text(json.dumps(document))
         cluster.noetl("triggers", "put", f"{name}.json", server=servers[0])
-    number, blows = 0, chance.sample(BLOWS, len(BLOWS))
+    number, blows = 0, chance.sample(KILLS, len(KILLS))
     next_blow = time.monotonic() + 4
     try:
         while time.monotonic() < end:
@@ -65,19 +65,7 @@ def test_what_happens_is_started_once(seconds: int, cluster: Cluster) -> None:
             if time.monotonic() < next_blow:
                 continue
             next_blow = time.monotonic() + max(4, seconds / 30)
-            match blows.pop() if blows else chance.choice(BLOWS):
-                case "server":
-                    killed(servers.pop(chance.randrange(len(servers))))
-                    servers.append(cluster.server())
-                case "worker":
-                    killed(workers.pop(chance.randrange(len(workers))))
-                    workers.append(cluster.worker("--slots", "8"))
-                case "nats":
-                    nats().kill()
-                    nats().start()
-                case "postgres":
-                    postgres().kill()
-                    postgres().start()
+            deal(blows.pop() if blows else chance.choice(KILLS), cluster, servers, workers, chance)
         with cluster.looking() as runtime:
             waited_for(lambda: len(runtime.store.executions()) >= 4 * number, "not all is started", 120)
             waited_for(lambda: not runtime.store.counts().get("running"), "not all comes to its end", 120)
