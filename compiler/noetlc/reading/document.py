@@ -114,6 +114,7 @@ _ANYBODYS = frozenset({"kind", "metadata", "name", "path", "spec", "vars", "ctx"
 _OTHERS = {
     **dict.fromkeys(("Subscription", "Credential", "Catalog", "Agent"), ""),
     "Schedule": "a schedule, which `noetl schedules put` gives to a store",
+    "Notification": "a notification, which `noetl notifications put` gives to a store",
     "Trigger": "a trigger, which `noetl triggers put` gives to a store",
 }
 """Kinds of documents that are no playbooks, and what they are where they are no matter of a catalogue."""

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from noetl.api.service import ApiService
 from noetl.api.standing_metrics import StandingCollector
-from noetl.ports import Store
+from noetl.ports import Store, StoreFailure
 from noetl.ports.outbox import Telling, WantedOutbox
 from noetl_ir.records import NamedTuple
 
@@ -35,7 +35,10 @@ class _Stand(Collector):
     def collect(self) -> list[Metric]:
         """The families, made anew."""
         executions = GaugeMetricFamily("noetl_executions", "Executions in the store by status.", labels=["status"])
-        for status, count in self._service.counts().items():
+        stand, (connections, dropped) = self._service.standing(), self._connections()
+        # Whoever scrapes waits ten seconds, and a store that is away is what has to be told then.
+        is_away = stand.trouble is not None
+        for status, count in ({} if is_away else self._counts()).items():
             executions.add_metric([status], count)
         workers = GaugeMetricFamily("noetl_workers", "Workers by pool and state.", labels=["pool", "state"])
         counts = Counter((each.pool, each.state) for each in self._service.heartbeats())
@@ -46,9 +49,8 @@ class _Stand(Collector):
             "How long the oldest order has waited that no worker has begun.",
             labels=["pool"],
         )
-        untold = _untold(self._service.runtime.store)
+        untold = Untold(0, None) if is_away else _untold(self._service.runtime.store)
         behind = 0.0 if untold.since is None else max(time.time() - untold.since / 1e6, 0.0)
-        stand, (connections, dropped) = self._service.standing(), self._connections()
         for pool, at in stand.oldest.items():
             waiting.add_metric([pool], max(time.time() - at / 1e6, 0.0))
         rows = (
@@ -76,6 +78,12 @@ class _Stand(Collector):
             *(GaugeMetricFamily(name, text, value=value) for name, text, value in rows),
         ]
 
+    def _counts(self) -> dict[str, int]:
+        try:
+            return self._service.counts()
+        except StoreFailure:  # since a moment ago
+            return {}
+
 
 class Untold(NamedTuple):
     """How the outbox stands: its dead letters, at most `MOST_DEAD`, and since when its oldest row waits (microseconds
@@ -89,8 +97,11 @@ class Untold(NamedTuple):
 def _untold(store: Store) -> Untold:
     if not isinstance(store, Telling):
         return Untold(0, None)
-    waiting = store.outbox.outbox_rows(WantedOutbox(dead=False, limit=1))
-    dead = store.outbox.outbox_rows(WantedOutbox(dead=True, limit=MOST_DEAD))
+    try:
+        waiting = store.outbox.outbox_rows(WantedOutbox(dead=False, limit=1))
+        dead = store.outbox.outbox_rows(WantedOutbox(dead=True, limit=MOST_DEAD))
+    except StoreFailure:
+        return Untold(0, None)
     return Untold(len(dead), waiting[0].at if waiting else None)
 
 
@@ -100,5 +111,6 @@ def metrics_text(service: ApiService, connections: Connections) -> bytes:
     # process (a test's) would clash. `auto_describe` would collect everything twice.
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Stand(service, connections))
-    registry.register(StandingCollector(service.runtime.store))
+    if service.standing().trouble is None:
+        registry.register(StandingCollector(service.runtime.store))
     return bytes(generate_latest(registry)) + service.measures.text().encode()

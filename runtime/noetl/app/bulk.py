@@ -5,7 +5,7 @@ from __future__ import annotations
 from noetl.app.reruns import RerunWish
 from noetl.ports import ExecutionRow, Store, Wanted
 from noetl.ports.idempotency import StartKey, start_key
-from noetl.ports.queries import Condition, QueryTerm, all_of
+from noetl.ports.queries import Condition, Junction, Negation, QueryTerm, all_of
 
 VERBS = ("cancel", "pause", "resume", "signal", "rerun")
 _OF = {
@@ -14,12 +14,26 @@ _OF = {
     "rerun": (("is", "over"), ("is", "top")),
 }
 _OPEN = (("is", "open"),)
+_RERUNS = QueryTerm("is", "=", "rerun")
 
 
 def condition_to_ask(verb: str, condition: Condition | None) -> Condition | None:
     """A condition, and that an execution stands so that something can be asked of it at all."""
     parts: list[Condition] = [QueryTerm(field, "=", value) for field, value in _OF.get(verb, _OPEN)]
+    # Asked a second time, a query would begin again what came of its own reruns.
+    if verb == "rerun" and not (condition is not None and _names_reruns(condition)):
+        parts.append(Negation(_RERUNS))
     return all_of(parts if condition is None else [condition, *parts])
+
+
+def _names_reruns(condition: Condition) -> bool:
+    """Whether a condition says something of reruns itself."""
+    match condition:
+        case Junction(parts=parts):
+            return any(map(_names_reruns, parts))
+        case Negation(inner=inner):
+            return _names_reruns(inner)
+    return condition == _RERUNS or condition.field in ("rerun_of", "id")
 
 
 def hindrance(store: Store, verb: str, row: ExecutionRow) -> str:

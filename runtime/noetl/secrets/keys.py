@@ -24,6 +24,12 @@ def master_key(path: str) -> bytes:
     if (text := os.environ.get(VARIABLE)) is not None:
         return _decoded(text, f"the environment variable {VARIABLE}")
     if not os.path.exists(path):
+        # A copy of a store has no key in it: with a new one nothing that was stored could be read, and nobody be told.
+        guarded = path.removesuffix(".key")
+        if guarded != path and os.path.exists(guarded):
+            raise KeyProblem(
+                f"the key file {path} is not there, and {guarded} was encrypted with it: put it back, or set {VARIABLE}"
+            )
         _make(path)
     try:
         with open(path, encoding="ascii") as file:

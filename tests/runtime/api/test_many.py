@@ -129,6 +129,11 @@ def test_each_that_fits_is_rerun_once(server: Served) -> None:
     }
     made = [row["rerun"] for row in done["executions"] if "rerun" in row]
     until(lambda: [server.status(name) for name in made] == ["completed"] * 2)
+    # The first rerun failed alike, and is not rerun by the query that it comes from.
+    assert outcomes(ask(server, "rerun", query="error:stock.empty", dry_run=True)) == dict.fromkeys(
+        names[::-1], "refused"
+    )
+    assert len(outcomes(ask(server, "rerun", query="error:stock.empty is:rerun", dry_run=True))) == 1
     rows = server.client.get("/executions?query=is:rerun").json()["executions"]
     assert {row["rerun_of"] for row in rows} == {*names}
     hinders = ask(server, "rerun", ids=[made[0]], dry_run=True)["executions"][0]

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
+import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -15,6 +16,7 @@ from harness.serving import Served, served, until
 from noetl.app.measuring import EventMeasures
 from noetl.app.worker_metrics import WorkerMeasures, metrics_served
 from noetl.host.measures import FAMILIES, MOST, FigureFamily, Measures
+from noetl.ports import StoreFailure
 from noetl_ir.events import Event
 from noetl_ir.outcome import Outcome, error
 
@@ -177,3 +179,23 @@ def test_an_order_waits_until_a_worker_begins_it_or_another_server_goes_on() -> 
     assert events.oldest_orders({"x1"}) == {}
     take("step.started", 13, "4")
     assert events.oldest_orders(set()) == {} == events.oldest_orders({"x1"})
+
+
+@pytest.mark.parametrize("trouble", [None, "the database is away"])
+def test_a_store_that_is_away_is_told_and_hides_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str | None
+) -> None:
+    with served(tmp_path) as up:
+        stand = up.service.standing()._replace(trouble=trouble)
+        monkeypatch.setattr(up.service, "standing", lambda: stand)
+        asked = []
+
+        def away(*_: object) -> dict[str, int]:
+            asked.append(1)
+            raise StoreFailure("the database is away")
+
+        monkeypatch.setattr(up.runtime.store, "counts", away)
+        found = of_server(up)
+        assert found["noetl_store_failing"] == (trouble is not None) and "noetl_busy_slots" in found
+        # Once it is known nobody waits for it: who scrapes gives up after ten seconds.
+        assert asked == ([] if trouble else [1])

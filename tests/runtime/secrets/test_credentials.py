@@ -60,9 +60,22 @@ def test_nothing_readable_is_on_disk(store: Credentials, tmp_path: Path) -> None
 
 def test_another_key_opens_nothing(store: Credentials, path: Path) -> None:
     store.add_credential("pg", "postgres", FIELDS)
+    whose = Path(store.key_path).read_bytes()
     Path(store.key_path).unlink()
+    # As in a copy that was put in the place of a store: no new key is made without a word.
+    for use in (lambda: store.fields("pg"), lambda: store.add_credential("other", "postgres", FIELDS)):
+        with pytest.raises(
+            CredentialProblem, match=r"key file .* is not there, .*: put it back, or set NOETL_CREDENTIAL_KEY"
+        ):
+            use()
+    assert not Path(store.key_path).exists()
+    other = Credentials(str(path.with_name("other")))
+    other.add_credential("pg", "postgres", FIELDS)
+    os.replace(other.key_path, store.key_path)
     with pytest.raises(CredentialProblem, match="another key"):
         store.fields("pg")
+    Path(store.key_path).write_bytes(whose)
+    assert store.fields("pg") == FIELDS
 
 
 def test_a_row_cannot_pass_for_another(store: Credentials, path: Path) -> None:

@@ -3,3 +3,7 @@
 CREATE TABLE registered (
   path TEXT PRIMARY KEY
 ) WITHOUT ROWID;
+
+-- Who registered and who only ran was not told apart before. A draft that becomes what a schedule starts is worse than
+-- one that has to be registered.
+INSERT INTO registered SELECT DISTINCT path FROM catalogue;
