@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from noetl.api.service import ApiService
 from noetl.api.standing_metrics import StandingCollector
+from noetl.host.measures import label_of
 from noetl.ports import Store, StoreFailure
 from noetl.ports.outbox import Telling, WantedOutbox
 from noetl_ir.records import NamedTuple
@@ -41,7 +42,7 @@ class _Stand(Collector):
         for status, count in ({} if is_away else self._counts()).items():
             executions.add_metric([status], count)
         workers = GaugeMetricFamily("noetl_workers", "Workers by pool and state.", labels=["pool", "state"])
-        counts = Counter((each.pool, each.state) for each in self._service.heartbeats())
+        counts = Counter((label_of(each.pool), each.state) for each in self._service.heartbeats())
         for labels, count in counts.items():
             workers.add_metric(labels, count)
         waiting = GaugeMetricFamily(
@@ -52,7 +53,7 @@ class _Stand(Collector):
         untold = Untold(0, None) if is_away else _untold(self._service.runtime.store)
         behind = 0.0 if untold.since is None else max(time.time() - untold.since / 1e6, 0.0)
         for pool, at in stand.oldest.items():
-            waiting.add_metric([pool], max(time.time() - at / 1e6, 0.0))
+            waiting.add_metric([label_of(pool)], max(time.time() - at / 1e6, 0.0))
         rows = (
             ("noetl_dead_letters", "What could not be told outside, and is tried no more.", untold.dead),
             ("noetl_outbox_seconds", "How long the oldest has waited of what is to be told outside.", behind),

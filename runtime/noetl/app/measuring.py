@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Container, Mapping
 from typing import TypeVar
 
+from noetl.app.code_labels import CodeLabels
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.host.measures import Measures
@@ -15,7 +16,6 @@ from noetl_ir.events import Event, step_run_of
 _CUT = ("step.failed", "step.cancelled", "loop.iteration.skipped", "loop.started")
 """Events behind which nothing of a run, or of an iteration, waits or runs any more: or only as a loop."""
 
-_NO_CODE = "unknown"
 _T = TypeVar("_T")
 
 
@@ -28,6 +28,7 @@ class EventMeasures:
         self._measures = measures
         self._ordered: dict[str, dict[str, tuple[int, str]]] = {}
         self._started: dict[str, dict[str, int]] = {}
+        self._codes = CodeLabels()
         self._events = measures.counter("noetl_events")
         self._takers: dict[str, Callable[[Execution, Program, Event], None]] = {
             "playbook.execution.requested": self._take_begin,
@@ -95,7 +96,7 @@ class EventMeasures:
         if began is not None:
             self._measures.observe("noetl_task_seconds", (event.ts - began) / 1e6, kind)
         if event.event_type == "retry.started":
-            self._measures.count("noetl_task_retries", _code_of(error))
+            self._measures.count("noetl_task_retries", self._codes.of(program, error))
 
     def _forget_run(self, execution: Execution, program: Program, event: Event) -> None:
         """A run, or an iteration, is over, or has become a loop: what of it waited or ran does so no more."""
@@ -113,16 +114,11 @@ class EventMeasures:
         self._measures.count("noetl_executions_ended", playbook, execution.status)
         self._measures.observe("noetl_execution_seconds", (event.ts - execution.started) / 1e6, playbook)
         if execution.status == "failed":
-            self._measures.count("noetl_execution_failures", _code_of(event.data.get("error")))
+            self._measures.count("noetl_execution_failures", self._codes.of(program, event.data.get("error")))
 
 
 def _playbook(program: Program) -> str:
     return program.plan.path or program.plan.name
-
-
-def _code_of(error: object) -> str:
-    code = error.get("code") if isinstance(error, dict) else None
-    return code if isinstance(code, str) else _NO_CODE
 
 
 class MeasuredKeep:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SECONDS = 30.0
 BODY_BYTES = 64 * 1024 * 1024
 REDIRECTS = 20
+LAST_PORT = 65_535
 
 _T = TypeVar("_T")
 
@@ -156,6 +157,8 @@ async def _sent(request: HttpRequest, bounds: RequestLimits, fence: Fence | None
         """Keep what a request was given at its origin: it goes to the origin that it was made for, and to no other one
         on a redirect.
         """
+        if not 0 <= (sent.url.port or 0) <= LAST_PORT:  # the client would crash where it connects
+            raise httpx.InvalidURL(f"the port {sent.url.port} is none: ports end at {LAST_PORT}")
         if _same_origin(first, sent.url):
             return
         if request.holds_secret(str(sent.url)):  # servers put the query that they got behind the new address

@@ -1,19 +1,24 @@
 """Figures of what a process does, for Prometheus: counters and histograms with bounded labels.
 
 Each family of figures stands in `FAMILIES`, and nowhere else: a label has at most `MOST` values, and what comes then is
-counted as `other`, so that no playbook, code or kind makes series without end. No label is an id or a value of a run.
+counted as `other`, so that no playbook, code or kind makes series without end. The codes that are documented have their
+places whatever came before them. No label is an id or a value of a run.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 
+from noetl_ir.error_codes import ERRORS
 from noetl_ir.records import NamedTuple
 
 MOST = 200
 """The values that one label has in one family, before others are counted as `OTHER`."""
 
 OTHER = "other"
+
+LONGEST = 200
+"""Characters of a label; names of playbooks are mostly shorter."""
 
 _MOMENTS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _SPANS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 86400.0)
@@ -107,14 +112,17 @@ class Measures:
         known = self._series[name]
         found = known.get(labels)
         if found is None:
-            labels = tuple([self._bounded(name, place, label) for place, label in enumerate(labels)])
+            labels = tuple([self._bounded(name, place, label_of(label)) for place, label in enumerate(labels)])
             found = known.get(labels)
             if found is None:
                 found = known[labels] = Series(len(self._families[name].bounds) + 1)
         return found
 
     def _bounded(self, name: str, place: int, label: str) -> str:
-        values = self._values.setdefault((name, place), set())
+        values = self._values.get((name, place))
+        if values is None:
+            reserved = ERRORS if self._families[name].labels[place] == "code" else ()
+            values = self._values[name, place] = {*reserved}
         if label not in values and len(values) >= MOST:
             return OTHER
         values.add(label)
@@ -143,6 +151,11 @@ class Measures:
                 yield f"{name}_bucket{_braced(bucket)} {reached}"
             yield f"{name}_sum{_braced(labels)} {total!r}"
             yield f"{name}_count{_braced(labels)} {count}"
+
+
+def label_of(text: str) -> str:
+    """A text as a label has it: of bounded length, and without what UTF-8 has not (lone surrogates)."""
+    return text[:LONGEST].encode("utf-8", "replace").decode("utf-8")
 
 
 def _braced(labels: Sequence[str]) -> str:

@@ -13,11 +13,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from harness.running import HEAD
 from harness.serving import Served, served, until
+from noetl.app.code_labels import OF_EXECUTIONS, CodeLabels
 from noetl.app.measuring import EventMeasures
 from noetl.app.worker_metrics import WorkerMeasures, metrics_served
 from noetl.host.measures import FAMILIES, MOST, FigureFamily, Measures
 from noetl.ports import StoreFailure
+from noetl_ir.error_codes import ERRORS
 from noetl_ir.events import Event
+from noetl_ir.expr import Literal
 from noetl_ir.outcome import Outcome, error
 
 ROOT = Path(__file__).parents[3]
@@ -91,6 +94,94 @@ def test_no_label_has_values_without_end() -> None:
     assert len(found) == MOST + 1
     assert found["noetl_x_total[('playbook', 'other'), ('status', 'ok')]"] == 4 * MOST
     assert found["""noetl_x_total[('playbook', 'p"0\\n\\\\'), ('status', 'ok')]"""] == 1
+
+
+def test_documented_codes_have_their_places() -> None:
+    measures = Measures()
+    for number in range(2 * MOST):
+        measures.count("noetl_task_retries", f"own.{number}")
+    measures.count("noetl_task_retries", "http.status")
+    found = figures(measures.text())
+    assert found["noetl_task_retries_total[('code', 'http.status')]"] == 1
+    assert found["noetl_task_retries_total[('code', 'other')]"] > MOST
+    assert len([name for name in found if name.startswith("noetl_task_retries_total")]) <= MOST + 1
+
+
+def test_labels_are_bounded_and_utf_8() -> None:
+    measures = Measures((FigureFamily("noetl_x", "X.", ("playbook",)),))
+    for text in ("\ud800x", "\udfffx", "é" * 250_000, "é" * 250_001):
+        measures.count("noetl_x", text)
+    data = measures.text().encode()
+    assert len(data) < 1_000
+    found = figures(data.decode())
+    assert found["noetl_x_total[('playbook', '?x')]"] == 2
+    assert sorted(found.values()) == [2, 2]
+    assert "noetl_worker_slots" in WorkerMeasures("\udcff", 1).text().encode().decode()
+
+
+CODES = f"""{HEAD}
+workload: {{code: said}}
+workflow:
+  - step: start
+    tool: {{name: f, kind: fail, code: "{{{{ workload.code }}}}"}}
+"""
+LITERAL = f"""{HEAD}
+workflow:
+  - step: start
+    tool:
+      name: call
+      kind: python
+      code: raise ValueError("no")
+      spec:
+        policy:
+          rules:
+            - else: {{then: {{do: fail, code: orders.late}}}}
+"""
+
+
+def test_a_code_of_a_run_is_no_label(tmp_path: Path) -> None:
+    failures, of_json = "noetl_execution_failures_total", {"content-type": "application/json"}
+    with served(tmp_path) as up:
+        assert up.client.post("/playbooks", content=CODES).status_code == 201
+        codes = ["\ud800x", "pg.error", *(f"{number}" * 1_000 for number in range(5))]
+        for code in codes:
+            body = json.dumps({"path": "t/t", "payload": {"code": code}})
+            one = up.client.post("/executions", content=body, headers=of_json).json()["execution_id"]
+            until(lambda one=one: up.status(one) == "failed")  # type: ignore[misc]
+        assert up.client.post("/playbooks", content=LITERAL.replace("t/t", "t/l")).status_code == 201
+        one = up.client.post("/executions", json={"path": "t/l"}).json()["execution_id"]
+        until(lambda: up.status(one) == "failed")
+        found = {name: count for name, count in of_server(up).items() if name.startswith(failures)}
+    assert found == {
+        f"{failures}[('code', 'other')]": 6,
+        f"{failures}[('code', 'pg.error')]": 1,
+        f"{failures}[('code', 'orders.late')]": 1,
+    }
+
+
+def test_what_stands_in_a_fail_task_is_a_label_cut_to_64() -> None:
+    plan = cast("Any", SimpleNamespace(tasks=[task_that_fails("  a.b "), task_that_fails("c" * 100)]))
+    plan.templates = [Literal({"code": task.code}) for task in plan.tasks]
+    program = cast("Any", SimpleNamespace(plan=plan, digest="d"))
+    labels = CodeLabels()
+    codes = ["a.b", "c" * 100, "c" * 99, "limit.tokens", "timeout", None]
+    assert [labels.of(program, {"code": code}) for code in codes] == [
+        "a.b", "c" * 64, "other", "limit.tokens", "timeout", "unknown",
+    ]  # fmt: skip
+    assert labels.of(program, None) == "unknown"
+
+
+def task_that_fails(code: str) -> Any:
+    return SimpleNamespace(kind="fail", fields=0 if code.startswith(" ") else 1, rules=(), code=code)
+
+
+def test_each_code_of_the_engine_is_a_label() -> None:
+    said = set[str]()
+    for path in (ROOT / "runtime/noetl/engine").glob("*.py"):
+        said |= {*re.findall(r'(?:Fault\(|\bcode=|"code": )"([a-z_.]+)"', path.read_text("utf-8"))}
+    # What a run that was cut off is shown with, while it is not over, is no code that anything fails with.
+    assert said - ERRORS.keys() - OF_EXECUTIONS - {"interrupted"} == set()
+    assert len(said) > 15 and said >= OF_EXECUTIONS - {"rule.delay"}
 
 
 def test_buckets_are_those_of_prometheus() -> None:

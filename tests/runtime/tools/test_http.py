@@ -402,6 +402,8 @@ def test_nobody_answers(env: FakeEnv) -> None:
         ({"url": "example.test"}, "http.request"),
         ({"url": "ftp://example.test"}, "http.request"),
         ({"url": "http://127.0.0.1:port/"}, "http.request"),
+        ({"url": "http://127.0.0.1:65536/"}, "http.request"),
+        ({"url": "http://127.0.0.1:-1/"}, "http.request"),
         ({"url": "URL", "headers": {"a": "b\nc"}}, "http.request"),
         ({"url": "URL", "method": "BAD METHOD"}, "fields.invalid"),
         ({"url": "URL", "body": 1, "json": 2}, "fields.invalid"),
@@ -414,6 +416,11 @@ def test_a_request_that_cannot_be_sent(env: FakeEnv, url: str, fields: dict[str,
     filled = {name: url if value == "URL" else value for name, value in fields.items()}
     call = call_of("http", filled)
     assert failed(waited(http.run(call, env)))["code"] == code
+
+
+def test_a_redirect_to_a_port_that_is_none(env: FakeEnv, url: str) -> None:
+    error = failed(sent(env, url=f"{url}/away/302?to=http://127.0.0.1:99999/", follow_redirects=True))
+    assert error["code"] == "http.request" and "the port 99999 is none" in str(error["message"])
 
 
 def test_an_error_names_the_method_and_the_address_without_what_may_be_secret(env: FakeEnv, url: str) -> None:
