@@ -33,7 +33,7 @@ class CodeLabels:
     def __init__(self) -> None:
         self._of_plans: dict[str, frozenset[str]] = {}
 
-    def of(self, program: Program, error: object) -> str:
+    def label(self, program: Program, error: object) -> str:
         """The label of an error of an execution of this plan."""
         code = error.get("code") if isinstance(error, dict) else None
         if not isinstance(code, str):

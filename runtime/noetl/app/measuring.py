@@ -96,7 +96,7 @@ class EventMeasures:
         if began is not None:
             self._measures.observe("noetl_task_seconds", (event.ts - began) / 1e6, kind)
         if event.event_type == "retry.started":
-            self._measures.count("noetl_task_retries", self._codes.of(program, error))
+            self._measures.count("noetl_task_retries", self._codes.label(program, error))
 
     def _forget_run(self, execution: Execution, program: Program, event: Event) -> None:
         """A run, or an iteration, is over, or has become a loop: what of it waited or ran does so no more."""
@@ -114,7 +114,7 @@ class EventMeasures:
         self._measures.count("noetl_executions_ended", playbook, execution.status)
         self._measures.observe("noetl_execution_seconds", (event.ts - execution.started) / 1e6, playbook)
         if execution.status == "failed":
-            self._measures.count("noetl_execution_failures", self._codes.of(program, event.data.get("error")))
+            self._measures.count("noetl_execution_failures", self._codes.label(program, event.data.get("error")))
 
 
 def _playbook(program: Program) -> str:

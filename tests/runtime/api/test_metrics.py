@@ -165,10 +165,10 @@ def test_what_stands_in_a_fail_task_is_a_label_cut_to_64() -> None:
     program = cast("Any", SimpleNamespace(plan=plan, digest="d"))
     labels = CodeLabels()
     codes = ["a.b", "c" * 100, "c" * 99, "limit.tokens", "timeout", None]
-    assert [labels.of(program, {"code": code}) for code in codes] == [
+    assert [labels.label(program, {"code": code}) for code in codes] == [
         "a.b", "c" * 64, "other", "limit.tokens", "timeout", "unknown",
     ]  # fmt: skip
-    assert labels.of(program, None) == "unknown"
+    assert labels.label(program, None) == "unknown"
 
 
 def task_that_fails(code: str) -> Any:
