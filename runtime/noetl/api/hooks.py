@@ -9,8 +9,10 @@ from urllib.parse import parse_qsl
 from noetl.clients.content import json_of
 from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.server.triggers.document import Webhook
+from noetl.server.triggers.mapping import NotMapped
 from noetl.server.triggers.starter import Happening, KnownTrigger, key_of
 from noetl_ir import codec
+from noetl_ir.correlation import HALF, is_storable
 from noetl_ir.expr import Json
 
 _PRIVATE = frozenset({"authorization", "cookie", "proxy-authorization"})
@@ -20,6 +22,7 @@ _FIELDS = ("secret", "token", "password", "key")
 """The fields of a credential that may be its secret where a document names none, the first one that there is."""
 
 _LONGEST = 1_000
+"""Fields of a form, and characters of a key that an execution shows; a start has the whole key, or its hash."""
 
 
 class BadBody(ValueError):
@@ -44,7 +47,9 @@ class HookRequest:
         headers: dict[str, Json] = {name: text for name, text in self.headers.items() if name not in hidden}
         scope: dict[str, Json] = {"body": self._body(), "headers": headers, "query": {**self.query}}
         key = self._key(known, webhook, scope)
-        started_by: dict[str, Json] = {"request": key} if key else {}
+        if not is_storable(key):
+            raise NotMapped(f"the key of the request {HALF}")
+        started_by: dict[str, Json] = {"request": key[:_LONGEST]} if key else {}
         if not key:
             # Nothing tells two requests apart but what is signed: the same once more is a repeat.
             stamp = webhook.signature.stamp_of(self.headers).encode()
@@ -57,9 +62,9 @@ class HookRequest:
             return known.mapping.key({**scope, "trigger": known.row.name})
         body, header = scope["body"], webhook.signature.key_header
         if header:
-            return self.headers.get(header, "")[:_LONGEST]
+            return self.headers.get(header, "")
         found = body.get("id") if isinstance(body, dict) and webhook.signature.form == "stripe" else None
-        return found[:_LONGEST] if isinstance(found, str) else ""
+        return found if isinstance(found, str) else ""
 
     def _body(self) -> Json:
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -153,7 +153,7 @@ def _aside(
         aside.append(Scheduling(app.state.starter, lines.say))
     if app.state.trigger_starter is not None:
         aside.append(Scheduling(app.state.trigger_starter, lines.say, name="triggers"))
-    messages = message_starter_of(runtime.store, app.state.trigger_starter, bus_url)
+    messages = message_starter_of(runtime, app.state.trigger_starter, bus_url)
     if messages is not None:
         # Apart from ends: a server of messages that cannot be reached holds up whoever asks for some.
         aside.append(Scheduling(messages, lines.say, name="messages", close=messages.close))

@@ -21,9 +21,11 @@ from noetl.api.standing_starts import begin_standing
 from noetl.app.adapters import open_messages
 from noetl.app.clock import WallClock
 from noetl.app.ended_runs import ended_scope
+from noetl.app.runtime import Runtime
 from noetl.app.trigger_book import TriggerBook
-from noetl.ports import Busy, Store
+from noetl.ports import Busy
 from noetl.ports.idempotency import StartKey
+from noetl.ports.messages import Messages
 from noetl.ports.triggers import Triggered, TriggerLetter
 from noetl.secrets.credentials import CredentialProblem
 from noetl.server.schedules.starter import StartRefused
@@ -70,11 +72,17 @@ def _begin(service: ApiService, start: TriggeredStart) -> StartedExecution:
     return begin_standing(service, asked)
 
 
-def message_starter_of(store: Store, starter: TriggerStarter | None, bus_url: str) -> MessageStarter | None:
+def message_starter_of(runtime: Runtime, starter: TriggerStarter | None, bus_url: str) -> MessageStarter | None:
     """Who takes messages for the triggers of a store; None for one that has no triggers."""
+    store = runtime.store
     if starter is None or not isinstance(store, Triggered):
         return None
-    return MessageStarter(store.triggering, starter, open_messages, bus_url)
+
+    def opened(url: str) -> Messages:
+        # The bus is the operator's own choice; other addresses are those of whoever may put a trigger.
+        return open_messages(url, None if url == bus_url else runtime.settings.fence)
+
+    return MessageStarter(store.triggering, starter, opened, bus_url)
 
 
 async def receive(request: Request) -> Response:

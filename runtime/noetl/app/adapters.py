@@ -10,7 +10,7 @@ from typing import Protocol
 
 from noetl.host import engine_files
 from noetl.host.process_secrets import learn_file
-from noetl.ports import Blobs, Store, StoreFailure
+from noetl.ports import Blobs, Fence, Store, StoreFailure
 from noetl.ports.bus import Broadcasts, Bus
 from noetl.ports.maintenance import StoreSchema
 from noetl.ports.messages import Messages, MessagesFailure
@@ -101,14 +101,14 @@ def open_bus(
     return bus
 
 
-def open_messages(url: str) -> Messages:
-    """The streams at a URL. Raises MessagesFailure."""
+def open_messages(url: str, fence: Fence | None = None) -> Messages:
+    """The streams at a URL, inside a fence if there is one. Raises MessagesFailure."""
     from noetl.bus import BusFailure
 
     if url.partition("://")[0] not in ("nats", "tls"):
         raise MessagesFailure("streams are at nats://HOST:PORT")
     try:
-        found: Messages = registry.load("noetl.bus", "nats", "open_messages", FunctionType)(url)
+        found: Messages = registry.load("noetl.bus", "nats", "open_messages", FunctionType)(url, fence)
     except BusFailure as problem:
         raise MessagesFailure(str(problem)) from None
     return found

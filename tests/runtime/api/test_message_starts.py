@@ -1,8 +1,12 @@
 """Messages of NATS that start playbooks: each one execution, whichever server takes it and dies."""
 
 import asyncio
+import itertools
 import json
-from collections.abc import Callable, Coroutine, Iterator
+import socket
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,11 @@ import pytest
 
 from harness.serving import Served, served
 from noetl.api.message_starts import MessageStarter
+from noetl.api.triggering import message_starter_of
 from noetl.app.adapters import open_messages
+from noetl.clients.egress import Egress, networks_of
+from noetl.ports import StoreFailure
+from noetl.ports.messages import Messages, MessagesFailure, StreamMessage, StreamQuery
 from noetl.ports.triggers import Triggered
 from runtime.api.test_triggering import ECHO, document
 from services import nats, waited_for
@@ -62,6 +70,122 @@ def starter_of(server: Served) -> MessageStarter:
     return MessageStarter(store.triggering, trigger_starter, open_messages, f"nats://{nats().address}")
 
 
+class Streams:
+    """Streams elsewhere: `take` is how one answers."""
+
+    def __init__(self, take: Callable[[str], Sequence[StreamMessage] | MessagesFailure]) -> None:
+        self._take = take
+        self.asked = list[str]()
+
+    def take(self, queries: Sequence[StreamQuery]) -> list[Sequence[StreamMessage] | MessagesFailure]:
+        self.asked += [query.subject for query in queries]
+        return [self._take(query.subject) for query in queries]
+
+    def done(self, message: StreamMessage) -> None:
+        """`Messages.done`."""
+
+    def later(self, message: StreamMessage, seconds: float) -> None:
+        """`Messages.later`."""
+
+    def forget(self, query: StreamQuery) -> None:
+        """`Messages.forget`."""
+
+    def close(self) -> None:
+        """`Messages.close`."""
+
+
+def local_starter(server: Served, opened: Callable[[str], Messages]) -> MessageStarter:
+    store = server.runtime.store
+    assert isinstance(store, Triggered)
+    trigger_starter = server.client.app.state.trigger_starter  # type: ignore[attr-defined]
+    return MessageStarter(store.triggering, trigger_starter, opened, "nats://bus")
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Served]:
+    """A server without NATS."""
+    with served(tmp_path) as running:
+        assert running.client.post("/playbooks", content=ECHO).status_code == 201
+        yield running
+
+
+def test_a_server_of_messages_that_hangs_holds_up_no_other(alone: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noetl.api.message_starts.WITHIN", 0.2)
+    put(alone, "a-hanging", nats={"subject": "orders.new", "url": "nats://hangs"})
+    put(alone, "b-other")
+    hangs, numbers = threading.Event(), itertools.count()
+
+    def opened(url: str) -> Messages:
+        if url == "nats://hangs":
+            hangs.wait()
+            raise MessagesFailure("it cannot be reached")
+        return Streams(lambda subject: [StreamMessage(f"S {next(numbers)}", subject, {}, b'{"n": 1}', "h")])
+
+    starter = local_starter(alone, opened)
+    began = time.monotonic()
+    for _ in range(5):
+        starter.look()
+    took = time.monotonic() - began
+    hangs.set()
+    assert count(alone) == 5 and took < 5
+    waited_for(lambda: (starter.look(), "cannot be" in trouble_of(alone, "a-hanging"))[1], "it is not told")
+    starter.close()
+
+
+def test_one_consumer_that_fails_holds_up_no_other_of_its_server(alone: Served) -> None:
+    put(alone, "failing", nats={"subject": "nobody.has.this"})
+    put(alone, "other")
+    numbers = itertools.count()
+
+    def take(subject: str) -> Sequence[StreamMessage] | MessagesFailure:
+        if subject == "nobody.has.this":
+            return MessagesFailure("there is no stream")
+        return [StreamMessage(f"S {next(numbers)}", subject, {}, b'{"n": 1}', "h")]
+
+    streams = Streams(take)
+    starter = local_starter(alone, lambda url: streams)
+    for _ in range(3):
+        starter.look()
+    assert streams.asked.count("orders.new") == 3 and streams.asked.count("nobody.has.this") == 1
+    assert count(alone) == 3 and trouble_of(alone, "failing") == "there is no stream"
+    starter.close()
+
+
+def test_a_store_that_fails_is_told_to_whoever_looks(alone: Served) -> None:
+    put(alone)
+
+    def take(subject: str) -> Sequence[StreamMessage]:
+        raise StoreFailure("the disk is full")
+
+    starter = local_starter(alone, lambda url: Streams(take))
+    with pytest.raises(StoreFailure, match="disk"):
+        starter.look()
+    starter.close()
+
+
+def test_the_url_of_a_document_is_inside_the_fence_and_the_bus_is_not(alone: Served) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0.5)
+        url = f"nats://127.0.0.1:{listening.getsockname()[1]}"
+        put(alone, nats={"subject": "orders.new", "url": url})
+        runtime = alone.runtime
+        runtime.settings = runtime.settings._replace(fence=Egress().refusal)
+        trigger_starter = alone.client.app.state.trigger_starter  # type: ignore[attr-defined]
+        starter = message_starter_of(runtime, trigger_starter, "nats://bus.example")
+        assert starter is not None
+        starter.look()
+        assert "the address 127.0.0.1 is not public" in trouble_of(alone, "orders")
+        with pytest.raises(TimeoutError):
+            listening.accept()
+        starter.close()
+        put(alone)
+        bus = message_starter_of(runtime, trigger_starter, url)
+        assert bus is not None
+        bus.look()
+        listening.accept()[0].close()
+        bus.close()
+
+
 def put(server: Served, name: str = "orders", **spec: object) -> None:
     told = {"inputs": {"n": "{{ body.n }}"}, "nats": {"subject": "orders.new"}, **spec}
     response = server.client.put(f"/triggers/{name}", json=document(name, **told))
@@ -82,6 +206,10 @@ def started(server: Served) -> list[Any]:
 def count(server: Served) -> int:
     """How many executions there are."""
     return len(server.client.get("/executions?limit=500").json()["executions"])
+
+
+def trouble_of(server: Served, name: str) -> str:
+    return str(server.client.get(f"/triggers/{name}").json()["trouble"])
 
 
 def numbers(server: Served) -> list[Any]:
@@ -121,6 +249,17 @@ def test_all_that_is_there_may_count_and_a_text_is_a_body(server: Served) -> Non
     starter = starter_of(server)
     waited_for(lambda: (starter.look(), started(server))[1], "it is not started")
     assert started(server)[0]["workload"]["who"] == "hello on orders.new"
+    starter.close()
+
+
+def test_messages_are_taken_inside_a_fence_that_lets_them(server: Served) -> None:
+    put(server, nats={"subject": "orders.new", "url": f"nats://{nats().address}"})
+    runtime = server.runtime
+    runtime.settings = runtime.settings._replace(fence=Egress(networks_of(["127.0.0.0/8"])).refusal)
+    starter = message_starter_of(runtime, server.client.app.state.trigger_starter, "")  # type: ignore[attr-defined]
+    assert starter is not None
+    publish({"n": 1})
+    waited_for(lambda: (starter.look(), count(server) == 1)[1], "it is not started")
     starter.close()
 
 
@@ -201,9 +340,9 @@ def test_what_hinders_is_told_and_a_trigger_that_goes_takes_its_consumer_along(s
     put(server)
     starter = starter_of(server)
     starter.look()
-    troubles = {row["name"]: row["trouble"] for row in server.client.get("/triggers").json()["triggers"]}
-    assert troubles["orders"] is None
-    assert troubles["nowhere"].startswith("nobody.has.this: ") and "cannot be reached" in troubles["away"]
+    assert server.client.get("/triggers/orders").json()["trouble"] is None
+    assert trouble_of(server, "nowhere") == "nobody.has.this: no stream there has this subject"
+    waited_for(lambda: (starter.look(), "cannot be reached" in trouble_of(server, "away"))[1], "it is not told", 30)
 
     async def consumers(streams: Any) -> int:
         return len(await streams.consumers_info("ORDERS"))

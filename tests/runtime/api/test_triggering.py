@@ -154,6 +154,22 @@ def test_what_cannot_be_mapped_is_told_and_kept_until_it_can(server: Served) -> 
     assert 'noetl_trigger_refusals_total{kind="webhook",reason="unsigned"} 1' in lines
 
 
+def test_a_key_that_cannot_be_stored_is_the_senders_mistake(server: Served) -> None:
+    put(server, webhook={**GITHUB, "key": "{{ body.k }}"})
+    response = post(server, b'{"k": "\\ud800"}', "d1")
+    assert response.status_code == 400 and "half of a character" in response.json()["detail"]
+    assert server.client.get("/triggers/hook").json()["trouble"] is None
+    assert post(server, {"k": "\U0001f600"}).status_code == 202
+
+
+def test_long_keys_that_differ_at_their_end_are_two(server: Served) -> None:
+    put(server, webhook=GITHUB)
+    first, second = (post(server, {}, "k" * 1_000 + end).json()["execution_id"] for end in "ab")
+    assert first != second
+    assert post(server, {}, "k" * 1_000 + "b").json()["execution_id"] == second
+    assert started_by(server, second)["request"] == "k" * 1_000
+
+
 @pytest.mark.parametrize(
     ("data", "text"), [(b"{", "the body is no application/json"), (b"\xff", "the body is no"), (b"[" * 9_999, "deep")]
 )

@@ -1,5 +1,6 @@
 """The texts of a bus over NATS: addresses without secrets, names of anything, frames of a bounded size."""
 
+import asyncio
 import socket
 import threading
 import time
@@ -12,7 +13,9 @@ from noetl.bus.nats import codec as codec_module
 from noetl.bus.nats import connection as connection_module
 from noetl.bus.nats import open_bus
 from noetl.bus.nats.codec import packed_body, unpacked_body
+from noetl.bus.nats.fenced_loop import FencedLoop
 from noetl.bus.nats.names import address_in, header_of, text_of, token_of
+from noetl.clients.egress import Egress, NotAllowed, networks_of
 from noetl.messages.encoding import UnreadableMessage
 
 
@@ -64,6 +67,32 @@ def test_a_bus_says_where_it_is_without_its_secrets() -> None:
         with pytest.raises(BusFailure) as raised:
             address_in(url)
         assert "er22" not in str(raised.value)
+
+
+@pytest.mark.parametrize("host", ["host:abc", "h1:4222,h2:70000", "host:0", ":4222", "joe:hunter22@host:x"])
+def test_a_port_that_is_none_is_told(host: str) -> None:
+    """The driver would say so by an AssertionError, when it is closed before it began."""
+    with pytest.raises(BusFailure, match="with a port from 1 to 65535") as raised:
+        open_bus(f"nats://{host}/x", {})
+    assert "hunter22" not in str(raised.value)
+
+
+def test_the_driver_stays_inside_the_fence_wherever_it_is_told_to_connect() -> None:
+    """Servers tell their clients of others, which no check of the first address sees."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        for allowed in (True, False):
+            loop = FencedLoop(Egress(networks_of(["127.0.0.0/8"]) if allowed else ()).refusal)
+            for host in ("127.0.0.1", "localhost"):
+                work = loop.create_connection(asyncio.Protocol, host, port)
+                if allowed:
+                    transport, _ = loop.run_until_complete(work)
+                    transport.close()
+                else:
+                    with pytest.raises(NotAllowed, match="not public"):
+                        loop.run_until_complete(work)
+            loop.run_until_complete(asyncio.sleep(0))
+            loop.close()
 
 
 @pytest.mark.parametrize("text", ["", "plain_1", "e:7/0:1.*>", "a\r\nb", "ü 🙂", "x" * 300, "\ud800"])

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from noetl.bus import BusFailure
+from noetl.ports import Fence
 from noetl.ports.bus import Bus
 from noetl.ports.messages import Messages
 
@@ -46,10 +47,10 @@ def open_bus(
     return bus
 
 
-def open_messages(url: str) -> Messages:
-    """The streams of others at the URL of a bus. Raises BusFailure."""
+def open_messages(url: str, fence: Fence | None = None) -> Messages:
+    """The streams of others at the URL of a bus, inside a fence if there is one. Raises BusFailure."""
     try:
         from noetl.bus.nats.messages import NatsMessages
     except ImportError as missing:
         raise BusFailure(f"{EXTRA} ({missing})") from None
-    return NatsMessages(url)
+    return NatsMessages(url, fence)

@@ -19,8 +19,11 @@ from nats.errors import MaxPayloadError
 from nats.js import JetStreamContext
 
 from noetl.bus import BusFailure
-from noetl.bus.nats.names import NatsAddress
+from noetl.bus.nats.fenced_loop import FencedLoop
+from noetl.bus.nats.names import NatsAddress, host_of
 from noetl.bus.nats.subjects import BusSubjects
+from noetl.clients.egress import NotAllowed, address_of
+from noetl.ports import Fence
 from noetl_ir.records import NamedTuple
 
 CONNECT_WITHIN = 10.0
@@ -50,11 +53,15 @@ class Message(NamedTuple):
 
 class NatsConnection:
     """A connection that lasts, of a worker of a pool, or of a server (None). `opened` holds what is called in the loop
-    when it comes back; `say` hears what NATS does not allow.
+    when it comes back; `say` hears what NATS does not allow. With a fence it connects to no address that this refuses.
     """
 
     def __init__(
-        self, address: NatsAddress, pool: str | None = None, say: Callable[[str], None] = lambda _: None
+        self,
+        address: NatsAddress,
+        pool: str | None = None,
+        say: Callable[[str], None] = lambda _: None,
+        fence: Fence | None = None,
     ) -> None:
         self.address = address
         self._say = say
@@ -64,7 +71,8 @@ class NatsConnection:
         self._listeners: tuple[Callable[[], None], ...] = ()
         self._client = Client()
         self._outbox: deque[Message] = deque()
-        self._loop = asyncio.new_event_loop()
+        self._fence = fence
+        self._loop = asyncio.new_event_loop() if fence is None else FencedLoop(fence)
         self._filled = asyncio.Event()
         self._is_told = False
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -172,6 +180,7 @@ class NatsConnection:
         options: dict[str, Any] = {"inbox_prefix": self.subjects.inbox}
         if self.address.credentials is not None:
             options["user_credentials"] = self.address.credentials
+        await self._check_addresses()
         try:
             await asyncio.wait_for(
                 self._client.connect(
@@ -184,6 +193,16 @@ class NatsConnection:
         except (TimeoutError, OSError, NatsError, ValueError) as problem:
             reason = self._client.last_error or problem
             raise BusFailure(f"{self.address.shown} cannot be reached: {reason or type(reason).__name__}") from None
+
+    async def _check_addresses(self) -> None:
+        """Raise BusFailure where the fence refuses a server; the driver would try it again and again."""
+        if self._fence is None:
+            return
+        for server in self.address.servers:
+            try:
+                await address_of(*host_of(server), self._fence)
+            except (NotAllowed, OSError, UnicodeError) as problem:
+                raise BusFailure(f"{self.address.shown} cannot be reached: {problem}") from None
 
     async def _publish(self) -> None:
         while True:
@@ -227,7 +246,8 @@ class NatsConnection:
         self._closed = True
 
         async def ended() -> None:
-            with contextlib.suppress(TimeoutError, NatsError, OSError):
+            # AssertionError: the client has not begun to connect.
+            with contextlib.suppress(TimeoutError, NatsError, OSError, AssertionError):
                 await asyncio.wait_for(self._client.close(), 2)
             # The driver has tasks of its own. A loop that is closed over them prints an error for each.
             tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

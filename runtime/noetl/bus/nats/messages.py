@@ -9,9 +9,11 @@ from nats.errors import Error as NatsError
 from nats.errors import TimeoutError as NothingCame
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+from nats.js.errors import NotFoundError
 
 from noetl.bus.nats.connection import CALL_WITHIN, Message, NatsConnection
 from noetl.bus.nats.names import address_in
+from noetl.ports import Fence
 from noetl.ports.messages import MessagesFailure, StreamMessage, StreamQuery
 
 BATCH = 50
@@ -33,8 +35,8 @@ class _Taking:
 class NatsMessages:
     """`Messages` over a connection of its own. Raises BusFailure."""
 
-    def __init__(self, url: str) -> None:
-        self._connection = NatsConnection(address_in(url))
+    def __init__(self, url: str, fence: Fence | None = None) -> None:
+        self._connection = NatsConnection(address_in(url), fence=fence)
         self._taking: dict[StreamQuery, _Taking] = {}
 
     def take(self, queries: Sequence[StreamQuery]) -> list[Sequence[StreamMessage] | MessagesFailure]:
@@ -82,8 +84,7 @@ class NatsMessages:
             # It may be that the consumer is gone, with its stream: whoever asks next finds out.
             return await self._checked(query)
         except (NatsError, TimeoutError, OSError) as problem:
-            self._taking.pop(query, None)
-            return MessagesFailure(f"{query.subject}: {problem or type(problem).__name__}")
+            return self._failed(query, problem)
 
     async def _checked(self, query: StreamQuery) -> Sequence[StreamMessage] | MessagesFailure:
         taking = self._taking.get(query)
@@ -91,9 +92,16 @@ class NatsMessages:
             if taking is not None:
                 await taking.subscription.consumer_info()
         except (NatsError, TimeoutError, OSError) as problem:
-            self._taking.pop(query, None)
-            return MessagesFailure(f"{query.subject}: {problem or type(problem).__name__}")
+            return self._failed(query, problem)
         return ()
+
+    def _failed(self, query: StreamQuery, problem: Exception) -> MessagesFailure:
+        self._taking.pop(query, None)
+        if isinstance(problem, NotFoundError):
+            # The driver has nothing else to say where no stream has the subject.
+            stream = f"there is no stream `{query.stream}`" if query.stream else "no stream there has this subject"
+            return MessagesFailure(f"{query.subject}: {stream}")
+        return MessagesFailure(f"{query.subject}: {str(problem) or type(problem).__name__}")
 
     async def _open(self, query: StreamQuery) -> _Taking:
         streams = self._connection.streams

@@ -13,6 +13,9 @@ PREFIX = "noetl"
 """The prefix of a bus whose URL names none; buses of other prefixes never hear of each other."""
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+PORT = 4222
+"""The port of a server whose URL names none."""
+
 _SCHEMES = ("nats", "tls", "ws", "wss")
 
 
@@ -42,8 +45,22 @@ def address_in(url: str) -> NatsAddress:
     user, _, hosts = parts.netloc.rpartition("@")
     login = f"{user}@" if user else ""
     servers = tuple(f"{scheme}://{login}{host}" for host in hosts.split(",") if host)
+    for server in servers:
+        host_of(server)
     credentials = parse_qs(parts.query).get("creds", [None])[0]
     return NatsAddress(servers, prefix, f"{scheme}://{hosts}/{prefix}", credentials)
+
+
+def host_of(server: str) -> tuple[str, int]:
+    """The host and the port of a server's URL. Raises BusFailure, which does not quote it."""
+    try:
+        parts = urlsplit(server)
+        host, port = parts.hostname, PORT if parts.port is None else parts.port
+    except ValueError:
+        host, port = None, 0
+    if not host or not port:
+        raise BusFailure("each server of a bus is HOST or HOST:PORT, with a port from 1 to 65535: nats://HOST:4222")
+    return host, port
 
 
 def token_of(name: str) -> str:
