@@ -69,6 +69,10 @@ LATEST_OLD = 15
 """The schema of the version before."""
 
 # The statements of the version before, which knew no `began`: its servers go on beside new ones during an upgrade.
+OLD_PLANS = (
+    "INSERT INTO plans VALUES (:digest, :data)",
+    "INSERT INTO catalogue SELECT 't/t', 1, digest FROM plans WHERE digest = :digest",
+)
 OLD_COLUMNS = "name, document, cursor, paused, last, trouble"
 OLD_PUT = f"""
 INSERT INTO schedules ({OLD_COLUMNS}) VALUES (:name, :document, :cursor, :paused, :last, :trouble)
@@ -402,8 +406,11 @@ class Week:
 
     def _prepare(self, runtime: Runtime) -> None:
         plan, _ = pattern()
-        runtime.store.put_plan(digest_of(plan), "t/t", plan)
-        if not self._is_old:
+        if self._is_old:
+            kept = {"digest": digest_of(plan), "data": plan}
+            runtime.store.scheduling.change(lambda tx: [tx.rows(text, kept) for text in OLD_PLANS])  # type: ignore[attr-defined]
+        else:
+            runtime.store.put_plan(digest_of(plan), "t/t", plan)
             TriggerBook(runtime, VirtualClock(self, 0)).put(TRIGGER)
         for number, spec in enumerate(self._specs):
             document = self.document(f"s{number}", spec)

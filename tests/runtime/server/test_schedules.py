@@ -34,10 +34,10 @@ def row_of(cursor: int = BEGIN, **spec: Json) -> ScheduleRow:
     return ScheduleRow("nightly", document(**spec), cursor)
 
 
-def hours_due(now: int, *, running: bool = False, cursor: int = BEGIN, **spec: Json) -> tuple[float | None, float]:
+def hours_due(now: int, *, since: int | None = None, cursor: int = BEGIN, **spec: Json) -> tuple[float | None, float]:
     """The hour that is to be started, and the one up to which the schedule is dealt with."""
     row = row_of(cursor, **spec)
-    found = due(schedule_of(row.document), row, now, running=running)
+    found = due(schedule_of(row.document), row, now, since=since)
     return None if found.time is None else (found.time - BEGIN) / HOUR, (found.cursor - BEGIN) / HOUR
 
 
@@ -140,21 +140,30 @@ def test_jitter_delays_a_start_and_makes_it_no_later() -> None:
     ("overlap", "found"), [("skip", (None, 1)), ("allow", (1, 1)), ("cancel", (1, 1)), ("wait", (None, 0))]
 )
 def test_while_the_one_before_runs(overlap: str, found: tuple[float | None, float]) -> None:
-    assert hours_due(BEGIN + HOUR, running=True, overlap=overlap) == found
+    assert hours_due(BEGIN + HOUR, since=BEGIN, overlap=overlap) == found
     row = row_of(overlap=overlap)
-    assert due(schedule_of(row.document), row, BEGIN + HOUR, running=True).cancels is (overlap == "cancel")
-    assert not due(schedule_of(row.document), row, BEGIN + HOUR, running=False).cancels
+    assert due(schedule_of(row.document), row, BEGIN + HOUR, since=BEGIN).cancels is (overlap == "cancel")
+    assert not due(schedule_of(row.document), row, BEGIN + HOUR, since=None).cancels
+
+
+def test_of_times_that_come_late_together_the_newest_is_not_skipped() -> None:
+    """After an outage: the one that runs began behind these times, and did not overlap with them."""
+    back = BEGIN + 5 * HOUR
+    assert hours_due(back, since=back, cursor=BEGIN + 3 * HOUR, catch_up=9) == (None, 4)
+    assert hours_due(back, since=back, cursor=BEGIN + 4 * HOUR, catch_up=9) == (None, 5)  # that one began at the time
+    assert hours_due(back + 1, since=back + 1, cursor=BEGIN + 4 * HOUR) == (None, 4)
+    assert hours_due(back + 1, cursor=BEGIN + 4 * HOUR) == (5, 5)
 
 
 def test_of_those_that_wait_the_newest_stays() -> None:
-    assert hours_due(BEGIN + 5 * HOUR, running=True, overlap="wait") == (None, 4)
-    assert hours_due(BEGIN + 5 * HOUR + 2 * ON_TIME, running=True, overlap="wait", cursor=BEGIN + 4 * HOUR) == (None, 4)
+    assert hours_due(BEGIN + 5 * HOUR, since=BEGIN, overlap="wait") == (None, 4)
+    assert hours_due(BEGIN + 5 * HOUR + 2 * ON_TIME, since=BEGIN, overlap="wait", cursor=BEGIN + 4 * HOUR) == (None, 4)
     assert hours_due(BEGIN + 5 * HOUR + 2 * ON_TIME, overlap="wait", cursor=BEGIN + 4 * HOUR) == (5, 5)
 
 
 def test_nothing_is_started_while_it_is_paused() -> None:
     row = row_of()._replace(paused=True)
-    assert due(schedule_of(row.document), row, BEGIN + 9 * HOUR, running=False) == (None, BEGIN, False, 0, 0)
+    assert due(schedule_of(row.document), row, BEGIN + 9 * HOUR, since=None) == (None, BEGIN, False, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +182,7 @@ def test_what_is_passed_is_counted(now: int, running: bool, spec: dict[str, Json
     """Nine hours passed of which nobody knew: those that are skipped, and those that were missed."""
     row = row_of(**spec)
     late = 2 * ON_TIME if now > 1 else 0
-    found = due(schedule_of(row.document), row, BEGIN + now * HOUR + late, running=running)
+    found = due(schedule_of(row.document), row, BEGIN + now * HOUR + late, since=BEGIN if running else None)
     assert (found.skipped, found.missed) == passed
 
 

@@ -31,9 +31,9 @@ class Due(NamedTuple):
     missed: int = 0
 
 
-def due(schedule: Schedule, row: ScheduleRow, now: int, *, running: bool) -> Due:
-    """The next thing to do; `running` says whether the last execution is not over. To be asked again with the row as it
-    stands then, until there is nothing: no time, and the cursor as it was.
+def due(schedule: Schedule, row: ScheduleRow, now: int, *, since: int | None) -> Due:
+    """The next thing to do; `since` is when the last execution began, None where it is over. To be asked again with the
+    row as it stands then, until there is nothing: no time, and the cursor as it was.
     """
     if row.paused:
         return Due(None, row.cursor)
@@ -49,9 +49,10 @@ def due(schedule: Schedule, row: ScheduleRow, now: int, *, running: bool) -> Due
     if now < time + jitter_of(schedule, time):
         return Due(None, row.cursor)
     missed = len(found) - found.index(time) - 1
-    if not running or schedule.overlap in (ALLOW, CANCEL):
-        return Due(time, time, running and schedule.overlap == CANCEL, missed=missed)
-    if schedule.overlap == SKIP:
+    if since is None or schedule.overlap in (ALLOW, CANCEL):
+        return Due(time, time, since is not None and schedule.overlap == CANCEL, missed=missed)
+    # One that began behind this time did not run then: both are late, as after an outage, and the newest is not lost.
+    if schedule.overlap == SKIP and since <= time:
         return Due(None, time, skipped=1, missed=missed)
     # Of those that wait the newest stays: the others are passed.
     if len(chosen) == 1:

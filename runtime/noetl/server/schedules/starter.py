@@ -87,7 +87,7 @@ class ScheduleStarter:
             self._trouble(row, f"it is no schedule: {problem}")
             return
         for _ in range(MOST_STARTS):
-            found = due(schedule, row, self._clock.now(), running=self.is_running(row))
+            found = due(schedule, row, self._clock.now(), since=self._running_since(row))
             after = row._replace(cursor=found.cursor, trouble="" if found.time is not None else row.trouble)
             if found.time is not None:
                 try:
@@ -112,8 +112,11 @@ class ScheduleStarter:
 
     def is_running(self, row: ScheduleRow) -> bool:
         """Whether the execution that a schedule started last is not over."""
+        return self._running_since(row) is not None
+
+    def _running_since(self, row: ScheduleRow) -> int | None:
         found = self._store.execution(row.last) if row.last else None
-        return found is not None and found.ended is None
+        return found.started if found is not None and found.ended is None else None
 
     def backfill(self, row: ScheduleRow, times: Iterator[int]) -> Iterator[tuple[int, str]]:
         """Start times that were dealt with, in their order; each with its execution, that of its first start where it
