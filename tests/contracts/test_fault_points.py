@@ -76,20 +76,20 @@ def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], 
             lambda: deeds(store).deeds(WantedAudit(subject=name)),
         ),
         "trigger": (
-            lambda: triggering(store).put_trigger(TriggerRow(name, "after", {}, {})),
-            lambda: triggering(store).triggers(name),
+            lambda: triggering(store).put(TriggerRow(name, "after", {}, {})),
+            lambda: triggering(store).rows(name),
         ),
         "notification": (
-            lambda: notifying(store).put_notification(NotificationRow(name, {})),
-            lambda: notifying(store).notifications(name),
+            lambda: notifying(store).put(NotificationRow(name, {})),
+            lambda: notifying(store).rows(name),
         ),
         "outbox": (
             lambda: outbox(store).put_outbox([OutboxRow(0, "t", name, None, 1, 1)]),
             lambda: [row.subject for row in outbox(store).outbox_rows(WantedOutbox())],
         ),
         "schedule": (
-            lambda: scheduling(store).put_schedule(ScheduleRow(name, {}, 1)),
-            lambda: scheduling(store).schedules(name),
+            lambda: scheduling(store).put(ScheduleRow(name, {}, 1)),
+            lambda: scheduling(store).rows(name),
         ),
     }
 

@@ -26,19 +26,19 @@ def test_what_is_kept_comes_back_by_name_and_is_recorded(open_store: Open) -> No
     other = ROW._replace(name="a", paused=True)
     with acting(Actor("ann", "api")):
         for row in (ROW._replace(began=8), other):
-            store.notifying.put_notification(row)
+            store.notifying.put(row)
         again = open_store()
         assert isinstance(again, Notifying)
-        assert again.notifying.notifications() == (other, ROW._replace(began=8))
-        assert again.notifying.notifications("nobody") == ()
-        assert store.notifying.remove_notification("a") and not store.notifying.remove_notification("a")
+        assert again.notifying.rows() == (other, ROW._replace(began=8))
+        assert again.notifying.rows("nobody") == ()
+        assert store.notifying.remove("a") and not store.notifying.remove("a")
     deeds = [row.deed for row in store.audit.deeds(WantedAudit())]
     assert deeds == ["notification-delete", *["notification-put"] * 2]
 
 
 def test_what_is_decided_is_told_once(store: Store, kept: Notifications) -> None:
     assert isinstance(store, Telling)
-    kept.put_notification(ROW)
+    kept.put(ROW)
     store.outbox.put_outbox([OutboxRow(0, "notify", "x1", None, 1, 1)])
     (end,) = store.outbox.outbox_rows(WantedOutbox())
     message = OutboxRow(0, "notify:ops/oncall", "failed x1", {"a": 1}, 2, 2)
@@ -54,9 +54,9 @@ def test_what_is_decided_is_told_once(store: Store, kept: Notifications) -> None
 
 
 def test_what_was_told_goes_with_its_notification(kept: Notifications) -> None:
-    kept.put_notification(ROW)
+    kept.put(ROW)
     assert kept.decide_told([ToldState(ROW.name, "etl/a", None, {"failing": True})], [])
-    kept.put_notification(ROW._replace(paused=True))
+    kept.put(ROW._replace(paused=True))
     assert kept.told_states(ROW.name, ("etl/a",)) == {"etl/a": {"failing": True}}
-    kept.remove_notification(ROW.name)
+    kept.remove(ROW.name)
     assert kept.told_states(ROW.name, ("etl/a",)) == {}

@@ -30,28 +30,28 @@ def ends(kept: Triggers) -> list[tuple[str, str, int]]:
 def test_what_is_kept_comes_back_by_name(open_store: Open) -> None:
     other = ROW._replace(name="a", kind="webhook", paused=True, last="x", trouble="no\0ne")
     for row in (ROW, other):
-        triggers_of(open_store()).put_trigger(row)
+        triggers_of(open_store()).put(row)
     again = triggers_of(open_store())
-    assert again.triggers() == (other, ROW)
-    assert again.triggers("etl/done") == (ROW,)
-    assert again.triggers("nobody") == ()
+    assert again.rows() == (other, ROW)
+    assert again.rows("etl/done") == (ROW,)
+    assert again.rows("nobody") == ()
 
 
 def test_a_row_moves_from_where_it_is_and_nowhere_else(kept: Triggers) -> None:
-    kept.put_trigger(ROW)
+    kept.put(ROW)
     first, second = ROW._replace(last="x"), ROW._replace(last="y")
-    assert kept.move_trigger(ROW, first)
-    assert kept.move_trigger(ROW, first), "a repeat, whose answer was lost"
-    assert not kept.move_trigger(ROW, second)
-    assert kept.triggers() == (first,)
-    assert not kept.move_trigger(ROW._replace(name="nobody"), second)
+    assert kept.move(ROW, first)
+    assert kept.move(ROW, first), "a repeat, whose answer was lost"
+    assert not kept.move(ROW, second)
+    assert kept.rows() == (first,)
+    assert not kept.move(ROW._replace(name="nobody"), second)
 
 
 def test_each_end_is_there_once_for_each_trigger_that_waits_for_ends(store: Store, kept: Triggers) -> None:
     store.create(RUN._replace(execution_id="early"), [("a", b"")])
     store.append("early", 1, [("b", b"")], status="completed", ended=5)
     for row in (ROW, ROW._replace(name="b"), ROW._replace(name="c", kind="nats"), ROW._replace(name="d", paused=True)):
-        kept.put_trigger(row)
+        kept.put(row)
     for name in ("x1", "x2"):
         store.create(RUN._replace(execution_id=name), [("a", b"")])
     store.create(RUN._replace(execution_id="child", parent_execution_id="x1"), [("a", b"")])
@@ -69,7 +69,7 @@ def test_each_end_is_there_once_for_each_trigger_that_waits_for_ends(store: Stor
 
 
 def test_one_that_is_over_at_once_has_its_end_and_one_that_is_restored_has_none(store: Store, kept: Triggers) -> None:
-    kept.put_trigger(ROW)
+    kept.put(ROW)
     store.create(RUN._replace(status="failed", ended=9), [("a", b""), ("b", b"")])
     assert ends(kept) == [("etl/done", "x1", 9)]
     restored = RUN._replace(execution_id="x2", status="completed", ended=10)
@@ -81,7 +81,7 @@ def test_one_that_is_over_at_once_has_its_end_and_one_that_is_restored_has_none(
 
 
 def test_a_letter_is_kept_once_and_goes_with_its_trigger(store: Store, kept: Triggers) -> None:
-    kept.put_trigger(ROW)
+    kept.put(ROW)
     store.create(RUN._replace(status="failed", ended=9), [("a", b"")])
     (end,) = kept.awaited_ends(9)
     kept.settle_end(end.number, LETTER)
@@ -94,8 +94,8 @@ def test_a_letter_is_kept_once_and_goes_with_its_trigger(store: Store, kept: Tri
     assert kept.remove_letter(found[1].number)
     assert not kept.remove_letter(found[1].number)
     store.create(RUN._replace(execution_id="x2", status="failed", ended=9), [("a", b"")])
-    assert kept.remove_trigger("etl/done")
-    assert not kept.remove_trigger("etl/done")
+    assert kept.remove("etl/done")
+    assert not kept.remove("etl/done")
     assert kept.dead_letters("etl/done", 0, 9) == () and ends(kept) == []
 
 

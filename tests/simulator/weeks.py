@@ -103,17 +103,17 @@ class OldSchedules:
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
 
-    def schedules(self, name: str = "") -> tuple[ScheduleRow, ...]:
-        """`Schedules.schedules`."""
+    def rows(self, name: str = "") -> tuple[ScheduleRow, ...]:
+        """`Schedules.rows`."""
         found = self._store.scheduling.look(f"SELECT {OLD_COLUMNS} FROM schedules ORDER BY name", {})
         return tuple([ScheduleRow(r[0], json.loads(r[1]), r[2], bool(r[3]), r[4], r[5]) for r in found])
 
-    def move_schedule(self, before: ScheduleRow, after: ScheduleRow) -> bool:
-        """`Schedules.move_schedule`."""
+    def move(self, before: ScheduleRow, after: ScheduleRow) -> bool:
+        """`Schedules.move`."""
         found: list[bool] = []
 
         def moved(tx: Any) -> None:
-            there = next((row for row in self.schedules() if row.name == before.name), None)
+            there = next((row for row in self.rows() if row.name == before.name), None)
             found.append(there in (before, after))
             if there == before:
                 values = {**after._asdict(), "document": json.dumps(after.document), "paused": int(after.paused)}
@@ -491,7 +491,7 @@ class Week:
                 if self.chance.random() < 0.05:
                     document = replay_document(*verdict_of(runtime, row))
                     assert document["legal"] is True, document
-            for row in runtime.store.scheduling.schedules():  # type: ignore[attr-defined]
+            for row in runtime.store.scheduling.rows():  # type: ignore[attr-defined]
                 self._check_schedule(schedule_of(row.document), row, found[row.name])
             if not self._is_old:
                 twice = {name: count for name, count in behind.items() if count > 1}

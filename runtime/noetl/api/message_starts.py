@@ -72,7 +72,7 @@ class MessageStarter:
 
     def look(self) -> None:
         """Start what has come. Raises StoreFailure, also that of an earlier look which went on by itself."""
-        rows = [row for row in self._triggers.triggers() if row.kind == NATS]
+        rows = [row for row in self._triggers.rows() if row.kind == NATS]
         waiting: dict[str, list[tuple[KnownTrigger, StreamQuery]]] = {}
         paused = set[StreamQuery]()
         for row in rows:

@@ -28,7 +28,7 @@ class StandingCollector(Collector):
         """The families, made anew; without those that a store that fails does not tell."""
         try:
             if isinstance(self._store, Scheduled):
-                yield from _of_schedules(self._store.scheduling.schedules(), WallClock().now())
+                yield from _of_schedules(self._store.scheduling.rows(), WallClock().now())
             if isinstance(self._store, Triggered):
                 yield from _of_triggers(self._store)
         except StoreFailure:
@@ -61,7 +61,7 @@ def _overdue(row: ScheduleRow, now: int) -> int:
 
 def _of_triggers(store: Triggered) -> Iterator[Metric]:
     triggers = GaugeMetricFamily("noetl_triggers", "Triggers by kind and state.", labels=["kind", "state"])
-    rows = store.triggering.triggers()
+    rows = store.triggering.rows()
     states = Counter((row.kind, "paused" if row.paused else "hindered" if row.trouble else "active") for row in rows)
     for labels, count in states.items():
         triggers.add_metric(labels, count)

@@ -28,14 +28,20 @@ class NotificationBook(StandingBook[NotificationRow]):
         """
         notification = notification_of(document)
         check_name(notification.name, name)
-        there = next(iter(self._rows(notification.name)), None)
+        there = next(iter(self._kept.rows(notification.name)), None)
         row = NotificationRow(
             notification.name, document, there is not None and there.paused, self._clock.now()
         )  # fmt: skip
         # Watched first: an end between the two is held against it, and not lost to it.
         self._outbox.watch_ends(ENDS, top=True)
-        self._kept.put_notification(row)
+        self._kept.put(row)
         return self._told(row)
+
+    def remove(self, name: str) -> None:
+        """Keep a notification no more."""
+        super().remove(name)
+        if not self._kept.rows():
+            self._outbox.unwatch_ends(ENDS)
 
     def test(self, name: str) -> dict[str, Json]:
         """Have a message sent that is about nothing."""
@@ -54,21 +60,12 @@ class NotificationBook(StandingBook[NotificationRow]):
         assert isinstance(self._store, Telling), "every store that is written to has an outbox"
         return self._store.outbox
 
-    def _rows(self, name: str = "") -> tuple[NotificationRow, ...]:
-        return self._kept.notifications(name)
-
-    def _removed(self, name: str) -> bool:
-        was_there = self._kept.remove_notification(name)
-        if was_there and not self._rows():
-            self._outbox.unwatch_ends(ENDS)
-        return was_there
-
     def _paused(self, row: NotificationRow, *, paused: bool) -> NotificationRow:
         return row._replace(paused=paused)
 
     def _moved(self, before: NotificationRow, after: NotificationRow) -> bool:
         # No server moves one by itself.
-        self._kept.put_notification(after)
+        self._kept.put(after)
         return True
 
     def _told(self, row: NotificationRow) -> dict[str, Json]:

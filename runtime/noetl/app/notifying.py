@@ -123,7 +123,7 @@ class MessageSender:
     def __call__(self, row: OutboxRow) -> None:
         """Send a message. Raises NotTold, StoreFailure."""
         name = row.topic.removeprefix(MESSAGES)
-        found = self._kept.notifications(name)
+        found = self._kept.rows(name)
         if not found or not isinstance(row.body, dict):  # nobody wants it any more
             return
         if found[0].paused:
@@ -190,7 +190,7 @@ def slack_body(message: Mapping[str, Json]) -> dict[str, Json]:
 def known(kept: Notifications) -> list[Notification]:
     """The notifications that are not paused; one that cannot be read is passed over, and told in their list."""
     found = []
-    for row in kept.notifications():
+    for row in kept.rows():
         if not row.paused:
             try:
                 found.append(notification_of(row.document))

@@ -37,7 +37,7 @@ def pending_start(runtime: Runtime, row: ExecutionRow) -> str:
 def _pending_schedule(runtime: Runtime, name: str, time: str) -> str:
     store = runtime.store
     try:
-        found = store.scheduling.schedules(name) if isinstance(store, Scheduled) else ()
+        found = store.scheduling.rows(name) if isinstance(store, Scheduled) else ()
         is_pending = bool(found) and time_of(time) > found[0].cursor
     except BadTimes:
         return ""

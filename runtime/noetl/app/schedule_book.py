@@ -50,7 +50,7 @@ class ScheduleBook(StandingBook[ScheduleRow]):
         """
         schedule = schedule_of(document)
         check_name(schedule.name, name)
-        there = next(iter(self._rows(schedule.name)), None)
+        there = next(iter(self._kept.rows(schedule.name)), None)
         now = self._clock.now()
         row = ScheduleRow(schedule.name, document, now, began=now)
         if there is not None:
@@ -58,7 +58,7 @@ class ScheduleBook(StandingBook[ScheduleRow]):
             if _calendar_of(there) == schedule.calendar:
                 row = row._replace(cursor=there.cursor, began=there.began)
         told = _told_schedule(row, schedule)  # before it is kept: what cannot be told could not be listed, either
-        self._kept.put_schedule(row)
+        self._kept.put(row)
         return {**told, "warnings": [slip.document() for slip in self._slips(schedule, now)]}
 
     def _slips(self, schedule: Schedule, now: int) -> tuple[StartSlip, ...]:
@@ -108,15 +108,6 @@ class ScheduleBook(StandingBook[ScheduleRow]):
     def _kept(self) -> Schedules:
         assert isinstance(self._store, Scheduled), "every store that is written to has schedules"
         return self._store.scheduling
-
-    def _rows(self, name: str = "") -> tuple[ScheduleRow, ...]:
-        return self._kept.schedules(name)
-
-    def _removed(self, name: str) -> bool:
-        return self._kept.remove_schedule(name)
-
-    def _moved(self, before: ScheduleRow, after: ScheduleRow) -> bool:
-        return self._kept.move_schedule(before, after)
 
     def _paused(self, row: ScheduleRow, *, paused: bool) -> ScheduleRow:
         return row._replace(paused=paused, cursor=row.cursor if paused or not row.paused else self._clock.now())

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from itertools import islice
 from typing import Generic
 
-from noetl.ports.standing import Row
+from noetl.ports.standing import Row, Standing
 from noetl.server.checked_documents import BadDocument
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
@@ -31,7 +31,7 @@ class StandingBook(ABC, Generic[Row]):
 
     def remove(self, name: str) -> None:
         """Keep one no more."""
-        if not self._removed(name):
+        if not self._kept.remove(name):
             raise self._unknown(name)
 
     def pause(self, name: str) -> dict[str, Json]:
@@ -44,7 +44,7 @@ class StandingBook(ABC, Generic[Row]):
 
     def documents(self, after: str = "", limit: int = 0) -> list[dict[str, Json]]:
         """The documents behind a name, by name; at most `limit`, 0 for all."""
-        rows = (row for row in self._rows() if row.name > after)
+        rows = (row for row in self._kept.rows() if row.name > after)
         return [self._told(row) for row in islice(rows, limit or None)]
 
     def document(self, name: str) -> dict[str, Json]:
@@ -53,30 +53,27 @@ class StandingBook(ABC, Generic[Row]):
 
     def row(self, name: str) -> Row:
         """One of them as it is kept."""
-        found = self._rows(name)
+        found = self._kept.rows(name)
         if not found:
             raise self._unknown(name)
         return found[0]
 
+    @property
     @abstractmethod
-    def _rows(self, name: str = "") -> tuple[Row, ...]:
-        """All of them by name; with `name` that one."""
-
-    @abstractmethod
-    def _removed(self, name: str) -> bool:
-        """Remove one; whether it was there."""
+    def _kept(self) -> Standing[Row]:
+        """The documents of the store."""
 
     @abstractmethod
     def _paused(self, row: Row, *, paused: bool) -> Row:
         """A row as it is when it is paused, or resumed."""
 
     @abstractmethod
-    def _moved(self, before: Row, after: Row) -> bool:
-        """Replace a row; whether it was still as it was before."""
-
-    @abstractmethod
     def _told(self, row: Row) -> dict[str, Json]:
         """How one stands."""
+
+    def _moved(self, before: Row, after: Row) -> bool:
+        """Replace a row; whether it was still as it was before."""
+        return self._kept.move(before, after)
 
     def _changed(self, name: str, *, paused: bool) -> dict[str, Json]:
         while True:
@@ -87,7 +84,7 @@ class StandingBook(ABC, Generic[Row]):
                 return self._told(after)
 
     def _unknown(self, name: str) -> NoSuchDocument:
-        near = nearest(name, [row.name for row in self._rows()])
+        near = nearest(name, [row.name for row in self._kept.rows()])
         return NoSuchDocument(f"there is no {self.noun} `{name}`" + (f"; did you mean `{near}`?" if near else ""))
 
 

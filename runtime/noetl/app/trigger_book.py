@@ -36,11 +36,11 @@ class TriggerBook(StandingBook[TriggerRow]):
         """
         trigger = trigger_of(document)
         check_name(trigger.name, name)
-        there = next(iter(self._rows(trigger.name)), None)
+        there = next(iter(self._kept.rows(trigger.name)), None)
         row = TriggerRow(trigger.name, trigger.kind, document, _templates_of(trigger), began=self._clock.now())
         if there is not None:
             row = row._replace(last=there.last, paused=there.paused)
-        self._kept.put_trigger(row)
+        self._kept.put(row)
         return {**self._told(row), "warnings": [slip.document() for slip in self._slips(trigger)]}
 
     def document(self, name: str) -> dict[str, Json]:
@@ -66,15 +66,6 @@ class TriggerBook(StandingBook[TriggerRow]):
         store = self._runtime.store
         assert isinstance(store, Triggered), "every store that is written to has triggers"
         return store.triggering
-
-    def _rows(self, name: str = "") -> tuple[TriggerRow, ...]:
-        return self._kept.triggers(name)
-
-    def _removed(self, name: str) -> bool:
-        return self._kept.remove_trigger(name)
-
-    def _moved(self, before: TriggerRow, after: TriggerRow) -> bool:
-        return self._kept.move_trigger(before, after)
 
     def _paused(self, row: TriggerRow, *, paused: bool) -> TriggerRow:
         return row._replace(paused=paused)
@@ -106,7 +97,7 @@ class TriggerBook(StandingBook[TriggerRow]):
     def _circle(self, trigger: StandingTrigger) -> list[str]:
         """The names of the triggers by which the end of what one starts starts it again; none where it does not."""
         others = [trigger]
-        for row in self._rows():
+        for row in self._kept.rows():
             if row.name != trigger.name and row.kind == trigger.kind:
                 try:
                     others.append(trigger_of(row.document))

@@ -29,18 +29,6 @@ class SqlNotifications(StandingRows[NotificationRow]):
     columns = NotificationRow._fields
     beside = (("notified", "name"),)
 
-    def put_notification(self, row: NotificationRow) -> None:
-        """`Notifications.put_notification`."""
-        self.put_row(row)
-
-    def remove_notification(self, name: str) -> bool:
-        """`Notifications.remove_notification`."""
-        return self.remove_row(name)
-
-    def notifications(self, name: str = "") -> tuple[NotificationRow, ...]:
-        """`Notifications.notifications`."""
-        return self.rows_named(name)
-
     def values_of(self, row: NotificationRow) -> dict[str, Any]:
         """`StandingRows.values_of`."""
         return {**row._asdict(), "document": json.dumps(row.document, sort_keys=True), "paused": int(row.paused)}

@@ -13,22 +13,6 @@ class SqlSchedules(StandingRows[ScheduleRow]):
     noun = "schedule"
     columns = ScheduleRow._fields
 
-    def put_schedule(self, row: ScheduleRow) -> None:
-        """`Schedules.put_schedule`."""
-        self.put_row(row)
-
-    def remove_schedule(self, name: str) -> bool:
-        """`Schedules.remove_schedule`."""
-        return self.remove_row(name)
-
-    def schedules(self, name: str = "") -> tuple[ScheduleRow, ...]:
-        """`Schedules.schedules`."""
-        return self.rows_named(name)
-
-    def move_schedule(self, before: ScheduleRow, after: ScheduleRow) -> bool:
-        """`Schedules.move_schedule`."""
-        return self.move_row(before, after)
-
     def values_of(self, row: ScheduleRow) -> dict[str, Any]:
         """`StandingRows.values_of`."""
         return {**row._asdict(), "document": json.dumps(row.document, sort_keys=True), "paused": int(row.paused)}

@@ -28,8 +28,8 @@ class StandingRows(SqlPart, Generic[Row]):
     def row_of(self, values: tuple[Any, ...]) -> Row:
         """The row of values. Raises ValueError, RecursionError and StoreFailure for one that is damaged."""
 
-    def put_row(self, row: Row) -> None:
-        """Keep one; one of its name is replaced."""
+    def put(self, row: Row) -> None:
+        """`Standing.put`."""
 
         def put(tx: RowTransaction) -> None:
             self._write(tx, row)
@@ -37,8 +37,8 @@ class StandingRows(SqlPart, Generic[Row]):
 
         self.change(put)
 
-    def remove_row(self, name: str) -> bool:
-        """Keep one no more; whether there was one."""
+    def remove(self, name: str) -> bool:
+        """`Standing.remove`."""
         found: list[bool] = []
 
         def removed(tx: RowTransaction) -> None:
@@ -52,13 +52,13 @@ class StandingRows(SqlPart, Generic[Row]):
         self.change(removed)
         return found[-1]
 
-    def rows_named(self, name: str) -> tuple[Row, ...]:
-        """All of them by name; with `name` that one, none where it is not there."""
+    def rows(self, name: str = "") -> tuple[Row, ...]:
+        """`Standing.rows`."""
         query = self._find if name else f"SELECT {', '.join(self.columns)} FROM {self.noun}s ORDER BY name"
         return tuple([self._row(values) for values in self.look(query, {"name": name} if name else {})])
 
-    def move_row(self, before: Row, after: Row) -> bool:
-        """Replace one where it still is as it was; whether it was."""
+    def move(self, before: Row, after: Row) -> bool:
+        """`Standing.move`."""
         found: list[bool] = []
 
         def moved(tx: RowTransaction) -> None:

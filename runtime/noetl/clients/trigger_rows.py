@@ -31,22 +31,6 @@ class SqlTriggers(StandingRows[TriggerRow]):
     columns = TriggerRow._fields
     beside = (("trigger_ends", "trigger_name"), ("trigger_letters", "trigger_name"))
 
-    def put_trigger(self, row: TriggerRow) -> None:
-        """`Triggers.put_trigger`."""
-        self.put_row(row)
-
-    def remove_trigger(self, name: str) -> bool:
-        """`Triggers.remove_trigger`."""
-        return self.remove_row(name)
-
-    def triggers(self, name: str = "") -> tuple[TriggerRow, ...]:
-        """`Triggers.triggers`."""
-        return self.rows_named(name)
-
-    def move_trigger(self, before: TriggerRow, after: TriggerRow) -> bool:
-        """`Triggers.move_trigger`."""
-        return self.move_row(before, after)
-
     def values_of(self, row: TriggerRow) -> dict[str, Any]:
         """`StandingRows.values_of`."""
         written = {name: json.dumps(getattr(row, name), sort_keys=True) for name in ("document", "templates")}

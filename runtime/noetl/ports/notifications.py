@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from noetl.ports.outbox import OutboxRow
+from noetl.ports.standing import Standing
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
@@ -30,20 +31,8 @@ class ToldState(NamedTuple):
     after: dict[str, Json] | None
 
 
-class Notifications(Protocol):
+class Notifications(Standing[NotificationRow], Protocol):
     """The notifications of a store. Each change is one durable transaction. All raise StoreFailure."""
-
-    def put_notification(self, row: NotificationRow) -> None:
-        """Keep a notification; one of its name is replaced, and what it has told stays known."""
-        ...
-
-    def remove_notification(self, name: str) -> bool:
-        """Keep it no more, nor what it has told; whether there was one."""
-        ...
-
-    def notifications(self, name: str = "") -> tuple[NotificationRow, ...]:
-        """All notifications by name; with `name` that one, none where it is not there."""
-        ...
 
     def told_states(self, name: str, subjects: Sequence[str]) -> dict[str, dict[str, Json]]:
         """The states of a notification for some subjects, as far as there are any."""

@@ -2,6 +2,7 @@
 
 from typing import Protocol, runtime_checkable
 
+from noetl.ports.standing import Standing
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
@@ -26,25 +27,8 @@ class ScheduleRow(NamedTuple):
 
 
 # Rows, and no calendar: which times there are follows from the document, in one function of the server.
-class Schedules(Protocol):
-    """The schedules of a store. Each change is one durable transaction. All raise StoreFailure."""
-
-    def put_schedule(self, row: ScheduleRow) -> None:
-        """Keep a schedule; one of its name is replaced."""
-        ...
-
-    def remove_schedule(self, name: str) -> bool:
-        """Keep it no more; whether there was one."""
-        ...
-
-    def schedules(self, name: str = "") -> tuple[ScheduleRow, ...]:
-        """All schedules by name; with `name` that one, none where it is not there."""
-        ...
-
-    # Of two servers that have started the same time one moves it; the other finds that it was moved.
-    def move_schedule(self, before: ScheduleRow, after: ScheduleRow) -> bool:
-        """Replace a row where it still is as it was; whether it was."""
-        ...
+class Schedules(Standing[ScheduleRow], Protocol):
+    """The schedules of a store."""
 
 
 @runtime_checkable

@@ -2,6 +2,7 @@
 
 from typing import Protocol, runtime_checkable
 
+from noetl.ports.standing import Standing
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
@@ -53,24 +54,8 @@ class TriggerLetter(NamedTuple):
     at: int
 
 
-class Triggers(Protocol):
+class Triggers(Standing[TriggerRow], Protocol):
     """The triggers of a store. Each change is one durable transaction. All raise StoreFailure."""
-
-    def put_trigger(self, row: TriggerRow) -> None:
-        """Keep a trigger; one of its name is replaced, and what it has not dealt with stays."""
-        ...
-
-    def remove_trigger(self, name: str) -> bool:
-        """Keep it no more, nor what it has not dealt with; whether there was one."""
-        ...
-
-    def triggers(self, name: str = "") -> tuple[TriggerRow, ...]:
-        """All triggers by name; with `name` that one, none where it is not there."""
-        ...
-
-    def move_trigger(self, before: TriggerRow, after: TriggerRow) -> bool:
-        """Replace a row where it still is as it was; whether it was."""
-        ...
 
     # Written by the transaction in which an execution ends, for each trigger of kind `after` that is not paused.
     def awaited_ends(self, limit: int) -> tuple[AwaitedEnd, ...]:

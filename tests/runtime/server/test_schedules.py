@@ -237,7 +237,7 @@ def test_each_time_has_one_start_whichever_servers_live_and_die(seed: int, overl
     at every point of a transaction, and comes back. Under `allow` each minute is started, in any case none twice.
     """
     chance, cluster = random.Random(f"{seed} {overlap}"), Cluster()
-    cluster.store.scheduling.put_schedule(row_of(every="1m", overlap=overlap, catch_up=1_000))
+    cluster.store.scheduling.put(row_of(every="1m", overlap=overlap, catch_up=1_000))
     clocks = [Clock(BEGIN) for _ in range(3)]
     starters = [cluster.starter(clock) for clock in clocks]
     points = [
@@ -265,7 +265,7 @@ def test_each_time_has_one_start_whichever_servers_live_and_die(seed: int, overl
     for clock, starter in zip(clocks, starters, strict=True):
         clock.time = now + 10_000_000
         starter.look()
-    (row,) = cluster.store.scheduling.schedules()
+    (row,) = cluster.store.scheduling.rows()
     times = Counter(time for time, _ in cluster.started)
     assert max(times.values()) == 1
     assert deaths > 5
@@ -288,16 +288,16 @@ def test_a_start_that_is_refused_is_tried_again_and_told() -> None:
         return "x"
 
     starter = ScheduleStarter(store, store.scheduling, clock, begin, lambda name: None, said.append)
-    store.scheduling.put_schedule(row_of())
+    store.scheduling.put(row_of())
     for _ in range(3):
         starter.look()
     assert said == ["schedule nightly: 2026-03-01T01:00:00+00:00: no playbook"]
-    (row,) = store.scheduling.schedules()
+    (row,) = store.scheduling.rows()
     assert (row.trouble, row.cursor) == ("2026-03-01T01:00:00+00:00: no playbook", BEGIN)
     lacking.clear()
     clock.time += 10 * MINUTE
     starter.look()
-    (row,) = store.scheduling.schedules()
+    (row,) = store.scheduling.rows()
     assert (row.trouble, row.cursor, row.last) == ("", BEGIN + HOUR, "x")
 
 
@@ -310,14 +310,14 @@ def test_a_schedule_is_read_when_its_time_comes_or_its_row_is_another(monkeypatc
 
     monkeypatch.setattr("noetl.server.schedules.starter.schedule_of", reading)
     starter = ScheduleStarter(store, store.scheduling, clock, lambda start: "x", lambda name: None)
-    store.scheduling.put_schedule(row_of())
+    store.scheduling.put(row_of())
     for _ in range(200):
         starter.look()
         clock.time += MINUTE
     assert [(at - BEGIN) // HOUR for at in read] == [0, 1, 2, 3]
-    store.scheduling.put_schedule(row_of(every="1m", cursor=clock.time - MINUTE))
+    store.scheduling.put(row_of(every="1m", cursor=clock.time - MINUTE))
     starter.look()
-    assert store.scheduling.schedules()[0].cursor == clock.time
+    assert store.scheduling.rows()[0].cursor == clock.time
 
 
 def test_one_that_cannot_be_carried_out_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,11 +331,11 @@ def test_one_that_cannot_be_carried_out_stops_no_other(monkeypatch: pytest.Monke
     monkeypatch.setattr("noetl.server.schedules.starter.schedule_of", reading)
     starter = ScheduleStarter(store, store.scheduling, clock, lambda start: "x", lambda name: None, said.append)
     bad = row_of()._replace(name="a", document={**document(), "metadata": {"name": "a"}})
-    store.scheduling.put_schedule(bad)
-    store.scheduling.put_schedule(row_of())
+    store.scheduling.put(bad)
+    store.scheduling.put(row_of())
     for _ in range(3):
         starter.look()
-    first, second = store.scheduling.schedules()
+    first, second = store.scheduling.rows()
     assert first.trouble == "it cannot be carried out: OverflowError: the calendar ends"
     assert (second.last, second.cursor) == ("x", BEGIN + HOUR)
     assert said == [f"schedule a: {first.trouble}"]
@@ -348,7 +348,7 @@ def test_what_hinders_each_time_is_said_once() -> None:
         raise StartRefused("no playbook")
 
     starter = ScheduleStarter(store, store.scheduling, clock, begin, lambda name: None, said.append)
-    store.scheduling.put_schedule(row_of(every="1s"))
+    store.scheduling.put(row_of(every="1s"))
     for _ in range(200):
         clock.time += 1_000_000
         starter.look()

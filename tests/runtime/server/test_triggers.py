@@ -92,7 +92,7 @@ def lived(seed: int) -> tuple[Cluster, int, int]:
     """A cluster after many ends and deaths, with how many those were."""
     chance, cluster, ends, deaths = random.Random(seed), Cluster(), 0, 0
     for name in ("a", "b"):
-        cluster.store.triggering.put_trigger(row_of(name))
+        cluster.store.triggering.put(row_of(name))
     starters = [cluster.starter() for _ in range(3)]
     for _ in range(400):
         if chance.random() < 0.4:
@@ -154,18 +154,18 @@ def test_what_cannot_be_started_now_stays_and_stops_no_other() -> None:
 
     starter = made(cluster, begin, said)
     for name in ("a", "b"):
-        cluster.store.triggering.put_trigger(row_of(name))
+        cluster.store.triggering.put(row_of(name))
     cluster.end("e1", 1)
     for _ in range(3):
         starter.look()
-    first, second = cluster.store.triggering.triggers()
+    first, second = cluster.store.triggering.rows()
     assert (first.trouble, second.last) == ("no playbook", "x")
     assert [end.trigger for end in cluster.store.triggering.awaited_ends(9)] == ["a"]
     assert said == ["trigger a: no playbook"]
     lacking.clear()
     starter.look()
     assert cluster.store.triggering.awaited_ends(9) == ()
-    assert cluster.store.triggering.triggers("a")[0].trouble == ""
+    assert cluster.store.triggering.rows("a")[0].trouble == ""
 
 
 def test_one_that_cannot_be_carried_out_stops_no_other() -> None:
@@ -178,10 +178,10 @@ def test_one_that_cannot_be_carried_out_stops_no_other() -> None:
 
     starter = made(cluster, begin, said)
     for row in (row_of("a"), row_of("b"), row_of("c")._replace(document={"spec": {}})):
-        cluster.store.triggering.put_trigger(row)
+        cluster.store.triggering.put(row)
     cluster.end("e1", 1)
     starter.look()
-    _, second, third = cluster.store.triggering.triggers()
+    _, second, third = cluster.store.triggering.rows()
     assert second.last == "x" and third.trouble.startswith("it is no trigger")
     assert said[0] == "trigger a: it cannot be carried out: KeyError: 'strange'"
 

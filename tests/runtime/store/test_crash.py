@@ -44,11 +44,11 @@ store.change_places(lambda rows: [PlaceRow("k", "e1", "e1", placed=True)])
 store.mailbox.post_letter(Letter("k", "go", 1, "a"))
 store.create(ExecutionRow("over", "p", "d", "completed", None, 1, 2))
 store.purges.purge(["over"])
-store.scheduling.put_schedule(ScheduleRow("nightly", {}, 1))
-store.triggering.put_trigger(TriggerRow("hook", "webhook", {}, {}))
+store.scheduling.put(ScheduleRow("nightly", {}, 1))
+store.triggering.put(TriggerRow("hook", "webhook", {}, {}))
 store.audit.add_deed(AuditRow(0, 1, "ann", "cli", "", "stop", "", once="a"))
 store.outbox.put_outbox([OutboxRow(0, "t", "s", None, 1, 1)])
-store.notifying.put_notification(NotificationRow("n", {}))
+store.notifying.put(NotificationRow("n", {}))
 with store.own("e1"):
     position = 1
     while position < 3_000:
@@ -112,15 +112,15 @@ def test_a_process_killed_at_a_named_point(tmp_path: Path, point: str, turn: int
         elif point.startswith("mail"):
             assert store.mailbox.await_letter(OpenWait("k", "e1", "c", ("go",))) is is_done
         elif point.startswith("notification"):
-            assert len(store.notifying.notifications()) == int(is_done)
+            assert len(store.notifying.rows()) == int(is_done)
         elif point.startswith("outbox"):
             assert len(store.outbox.outbox_rows(WantedOutbox())) == int(is_done)
         elif point.startswith("audit"):
             assert len(store.audit.deeds(WantedAudit())) == int(is_done)
         elif point.startswith("schedule"):
-            assert len(store.scheduling.schedules()) == int(is_done)
+            assert len(store.scheduling.rows()) == int(is_done)
         elif point.startswith("trigger"):
-            assert len(store.triggering.triggers()) == int(is_done)
+            assert len(store.triggering.rows()) == int(is_done)
         elif point.startswith("purge"):
             assert (store.execution("over") is None) is is_done
             assert store.purges.purged() == ("over",) * is_done

@@ -67,7 +67,7 @@ class ScheduleStarter:
     def look(self) -> None:
         """Start all that is due. Raises StoreFailure."""
         known, self._until = self._until, {}
-        for row in self._schedules.schedules():
+        for row in self._schedules.rows():
             if row.paused:
                 continue
             seen, until = known.get(row.name, (None, 0))
@@ -103,7 +103,7 @@ class ScheduleStarter:
                 self._until[row.name] = row, FOR_EVER if coming is None else coming
                 return
             # Another server moved it, or a person changed it: the next look begins with what stands there then.
-            if not self._schedules.move_schedule(row, after):
+            if not self._schedules.move(row, after):
                 return
             for why, count in (("skipped", found.skipped), ("missed", found.missed)):
                 if count:
@@ -140,7 +140,7 @@ class ScheduleStarter:
     def _trouble(self, row: ScheduleRow, text: str, why: str = "") -> None:
         """Say what hinders a schedule, and once where only the time is another one (`why` is the rest)."""
         is_known = row.trouble.endswith(f": {why}") if why else row.trouble == text
-        if not is_known and self._schedules.move_schedule(row, row._replace(trouble=text)):
+        if not is_known and self._schedules.move(row, row._replace(trouble=text)):
             self._say(f"schedule {row.name}: {text}")
 
 

@@ -79,7 +79,7 @@ class TriggerStarter:
 
     def known(self, name: str) -> KnownTrigger | None:
         """The trigger of a name; None where it is not there, or none that this version knows."""
-        row = next(iter(self._triggers.triggers(name)), None)
+        row = next(iter(self._triggers.rows(name)), None)
         return None if row is None else self._read(row)
 
     def _read(self, row: TriggerRow) -> KnownTrigger | None:
@@ -100,7 +100,7 @@ class TriggerStarter:
         ends = self._triggers.awaited_ends(MOST_ENDS)
         if not ends:
             return
-        rows = {row.name: row for row in self._triggers.triggers()}
+        rows = {row.name: row for row in self._triggers.rows()}
         refused = set[str]()
         for end in ends:
             row = rows.get(end.trigger)
@@ -183,19 +183,15 @@ class TriggerStarter:
         # Another server may move it at the same time: the newest of two is as good as the other.
         row = self._current(name)
         if row is not None and (row.last, row.trouble) != (execution_id, ""):
-            self._triggers.move_trigger(row, row._replace(last=execution_id, trouble=""))
+            self._triggers.move(row, row._replace(last=execution_id, trouble=""))
 
     def _current(self, name: str) -> TriggerRow | None:
-        return next(iter(self._triggers.triggers(name)), None)
+        return next(iter(self._triggers.rows(name)), None)
 
     def _trouble(self, row: TriggerRow, text: str) -> None:
         """Say what hinders a trigger, once."""
         there = self._current(row.name)
-        if (
-            there is not None
-            and there.trouble != text
-            and self._triggers.move_trigger(there, there._replace(trouble=text))
-        ):
+        if there is not None and there.trouble != text and self._triggers.move(there, there._replace(trouble=text)):
             self._say(f"trigger {row.name}: {text}")
 
 

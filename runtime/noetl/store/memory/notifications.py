@@ -27,18 +27,6 @@ class MemoryNotifications(MemoryStanding[NotificationRow]):
         self._outbox = outbox
         self._told: dict[tuple[str, str], str] = {}
 
-    def put_notification(self, row: NotificationRow) -> None:
-        """`Notifications.put_notification`."""
-        self.put_row(row)
-
-    def remove_notification(self, name: str) -> bool:
-        """`Notifications.remove_notification`."""
-        return self.remove_row(name)
-
-    def notifications(self, name: str = "") -> tuple[NotificationRow, ...]:
-        """`Notifications.notifications`."""
-        return self.rows_named(name)
-
     def forget_beside(self, name: str) -> None:
         """`MemoryStanding.forget_beside`."""
         self._told = {key: body for key, body in self._told.items() if key[0] != name}

@@ -25,14 +25,14 @@ class MemoryStanding(Generic[Row]):
         self._record_deed = record_deed
         self._rows: dict[str, Row] = {}
 
-    def put_row(self, row: Row) -> None:
-        """Keep one; one of its name is replaced."""
+    def put(self, row: Row) -> None:
+        """`Standing.put`."""
         with self._changing():
             self._rows[row.name] = row
             self._record_deed(f"{self.noun}-put", row.name)
 
-    def remove_row(self, name: str) -> bool:
-        """Keep one no more; whether there was one."""
+    def remove(self, name: str) -> bool:
+        """`Standing.remove`."""
         with self._changing():
             is_there = self._rows.pop(name, None) is not None
             self.forget_beside(name)
@@ -43,13 +43,13 @@ class MemoryStanding(Generic[Row]):
     def forget_beside(self, name: str) -> None:
         """Forget what is kept beside one, within the change that removes it; nothing by itself."""
 
-    def rows_named(self, name: str) -> tuple[Row, ...]:
-        """All of them by name; with `name` that one, none where it is not there."""
+    def rows(self, name: str = "") -> tuple[Row, ...]:
+        """`Standing.rows`."""
         with self._looking():
             return tuple([row for _, row in sorted(self._rows.items()) if name in ("", row.name)])
 
-    def move_row(self, before: Row, after: Row) -> bool:
-        """Replace one where it still is as it was; whether it was."""
+    def move(self, before: Row, after: Row) -> bool:
+        """`Standing.move`."""
         with self._changing():
             there = self._rows.get(before.name)
             if there == before:

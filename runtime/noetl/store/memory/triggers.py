@@ -24,22 +24,6 @@ class MemoryTriggers(MemoryStanding[TriggerRow]):
         self._letters: dict[int, TriggerLetter] = {}
         self._number = 0
 
-    def put_trigger(self, row: TriggerRow) -> None:
-        """`Triggers.put_trigger`."""
-        self.put_row(row)
-
-    def remove_trigger(self, name: str) -> bool:
-        """`Triggers.remove_trigger`."""
-        return self.remove_row(name)
-
-    def triggers(self, name: str = "") -> tuple[TriggerRow, ...]:
-        """`Triggers.triggers`."""
-        return self.rows_named(name)
-
-    def move_trigger(self, before: TriggerRow, after: TriggerRow) -> bool:
-        """`Triggers.move_trigger`."""
-        return self.move_row(before, after)
-
     def forget_beside(self, name: str) -> None:
         """`MemoryStanding.forget_beside`."""
         self._ends = {number: end for number, end in self._ends.items() if end.trigger != name}
