@@ -58,6 +58,8 @@ def _tell_problem(error: Exception, words: Sequence[str]) -> int | None:
     """Tell of a problem, also to a program that asked for JSON: one document, instead of the one that there is not."""
     from noetl.cli.text import Problem, json_text
 
+    if isinstance(error, UnicodeEncodeError) and (word := next(filter(_is_no_text, words), None)) is not None:
+        error = Problem(f"`{word}` is no UTF-8: only names of files may be in another encoding")
     if not isinstance(error, Problem):
         return None
     tell(error.show)
@@ -66,6 +68,11 @@ def _tell_problem(error: Exception, words: Sequence[str]) -> int | None:
     if "--json" in words:
         write_out(json_text({"error": {"message": error.message}}) + "\n")
     return error.exit_code
+
+
+def _is_no_text(word: str) -> bool:
+    """Whether a word of the command line has bytes that are no UTF-8; it may name a file, and nothing else."""
+    return any("\ud800" <= char <= "\udfff" for char in word)
 
 
 LINE = CommandLine(

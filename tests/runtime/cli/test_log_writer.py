@@ -1,10 +1,14 @@
 """The log of commands that stay: for people as it was, as JSON with level, execution and trace, and never a secret."""
 
 import json
+import logging
+import socket
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
+from noetl.cli.library_lines import hear_libraries
 from noetl.cli.log_writer import LogWriter
 from noetl.host import process_secrets
 from noetl.host.log_lines import LogLevel, log_line
@@ -63,6 +67,28 @@ def test_no_secret_is_written(capsys: pytest.CaptureFixture[str], monkeypatch: p
     assert "hidden" not in line and "[[the deployment]]" in line
 
 
+def test_what_libraries_say_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = LogWriter()
+    writer.format = "json"
+    before = [*logging.getLogger().handlers]
+    hear_libraries(writer.write)
+    hear_libraries(writer.write)
+    (handler,) = [each for each in logging.getLogger().handlers if each not in before]
+    try:
+        logging.getLogger("some.library").warning("lost %d", 3)
+        try:
+            raise ValueError("no\nway")
+        except ValueError:
+            logging.getLogger("some.library").exception("failed\n")
+        logging.getLogger("some.library").info("not told")
+    finally:
+        logging.getLogger().removeHandler(handler)
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(line["level"], line["message"]) for line in lines] == [
+        ("warning", "lost 3"), ("error", "failed: ValueError: no\nway"),
+    ]  # fmt: skip
+
+
 def test_a_server_tells_what_becomes_of_executions(home: "Home") -> None:
     child = home.begin("server", "--port", "0", "--log-format", "json", "--log-level", "debug")
     assert child.stderr is not None
@@ -71,9 +97,14 @@ def test_a_server_tells_what_becomes_of_executions(home: "Home") -> None:
     plan = home.plan("workflow:\n  - {step: start, tool: {kind: noop}}\n")
     done = home.run("start", plan, "--server", ready["message"].split()[-1], "--follow")
     assert done.returncode == 0, done.stderr
+    address = urlsplit(ready["message"].split()[-1])
+    with socket.create_connection((address.hostname or "", address.port or 0), 10) as sent:
+        sent.sendall(b"\x00 no request\r\n\r\n")
+        assert sent.recv(100).startswith(b"HTTP/1.1 400")
     child.terminate()
     _, said = child.communicate(timeout=30)
     lines = [json.loads(line) for line in said.splitlines()]
+    assert [line["level"] for line in lines if "Invalid HTTP request" in line["message"]] == ["warning"]
     (began,) = [line for line in lines if "has begun" in line["message"]]
     (ended,) = [line for line in lines if "is completed" in line["message"]]
     assert began["execution_id"] == ended["execution_id"] and began["trace_id"] == ended["trace_id"]

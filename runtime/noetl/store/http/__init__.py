@@ -156,7 +156,17 @@ class Connection:
             kind = ServerUnreachable if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else NoResponse
             raise kind(f"{self.url} cannot be reached: {error or type(error).__name__}") from None
         except (httpx.InvalidURL, UnicodeError) as error:
-            raise StoreFailure(f"{self.url} is no address of a server: {error}") from None
+            raise StoreFailure(self._unasked(error)) from None
+
+    def _unasked(self, error: Exception) -> str:
+        """What of a request could not even be written: the address of the server, or a name or text behind it."""
+        import httpx
+
+        try:
+            httpx.URL(self.url)
+        except (httpx.InvalidURL, UnicodeError):
+            return f"{self.url} is no address of a server: {error}"
+        return f"{self.url} cannot be asked for that: {error}"
 
     def _taken(self, response: ServerResponse) -> ServerResponse:
         """The response, unless it is one of failure or refusal."""
