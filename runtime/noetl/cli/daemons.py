@@ -43,7 +43,10 @@ def _writer() -> LogWriter:
 
 
 def _formatted(_: click.Context, __: click.Parameter, name: str) -> None:
+    from noetl.cli.library_lines import hear_libraries  # commands that end have no use for `logging`
+
     _writer().format = name
+    hear_libraries(say)
 
 
 def _levelled(_: click.Context, __: click.Parameter, name: LogLevel) -> None:

@@ -1,4 +1,4 @@
-"""What libraries say by `logging`, as lines of the log of a command that stays."""
+"""Words of libraries by `logging`, as lines of the log of a command that stays."""
 
 import logging
 from collections.abc import Callable

@@ -85,10 +85,8 @@ def server(
         from noetl.api.serving import BadCertificate, Listening, ServingCallbacks, serve
     except ImportError as missing:
         raise Problem(f"the server needs the extra: pip install 'noetlc[server]' ({missing})") from None
-    from noetl.cli.library_lines import hear_libraries
     from noetl.cli.token import tokens_path_of
 
-    hear_libraries(say)
     tokens_path = place.tokens_path or tokens_path_of(url)
     if check_config:
         return _check(place, tokens_path, url, bus_url, keeping)

@@ -67,10 +67,8 @@ def worker(
     """
     from noetl.app.composition import WorkerOptions
     from noetl.app.working import new_name, run_worker
-    from noetl.cli.library_lines import hear_libraries
     from noetl.store.http import TOKEN
 
-    hear_libraries(say)
     store = os.environ.get("NOETL_STORE", DEFAULT_STORE)
     # A worker has no store, but may be started in a folder that has one: its tools are kept from it all the same.
     protect_files(store)

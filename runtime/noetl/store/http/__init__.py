@@ -159,7 +159,7 @@ class Connection:
             raise StoreFailure(self._unasked(error)) from None
 
     def _unasked(self, error: Exception) -> str:
-        """What of a request could not even be written: the address of the server, or a name or text behind it."""
+        """Which part of a request could not even be written: the address of the server, or a name or text behind it."""
         import httpx
 
         try:
