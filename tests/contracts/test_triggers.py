@@ -62,6 +62,8 @@ def test_each_end_is_there_once_for_each_trigger_that_waits_for_ends(store: Stor
     store.append_all([Append("x2", 1, [("b", b"")], "failed", 8, None)])
     assert sorted(ends(kept)) == [("b", "x1", 7), ("b", "x2", 8), ("etl/done", "x1", 7), ("etl/done", "x2", 8)]
     assert len(kept.awaited_ends(3)) == 3
+    assert [end.execution_id for end in kept.awaited_ends(9, "etl/done")] == ["x1", "x2"]
+    assert len(kept.awaited_ends(1, "b")) == 1 and kept.awaited_ends(9, "nobody") == ()
     for end in kept.awaited_ends(3):
         kept.settle_end(end.number)
         kept.settle_end(end.number)

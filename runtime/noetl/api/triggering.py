@@ -189,7 +189,7 @@ def _again(service: ApiService, starter: TriggerStarter, known: KnownTrigger, le
         ended = service.runtime.store.execution(str(letter.body.get("execution_id")))
         if ended is None:
             raise NotMapped(f"execution {letter.body.get('execution_id')} is not in the store any more")
-        return starter.start_behind(known, ended)
+        return starter.start_behind(known, ended, asked=True)
     return starter.start(known, Happening(letter.key, letter.body, {"again": True}, letter.body))
 
 

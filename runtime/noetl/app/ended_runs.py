@@ -6,10 +6,11 @@ from noetl.app.snapshots import UnreadableExecution, result_of, snapshot_of
 from noetl.ports import ExecutionRow
 from noetl.server.children import NotFound
 from noetl.server.triggers.mapping import NotMapped
+from noetl.server.triggers.starter import ChainPlace
 
 
-def ended_scope(runtime: Runtime, row: ExecutionRow, names: frozenset[str]) -> tuple[dict[str, object], int]:
-    """The values of those names that are read, and how long the chain of starts is that led to it. Raises NotMapped,
+def ended_scope(runtime: Runtime, row: ExecutionRow, names: frozenset[str]) -> tuple[dict[str, object], ChainPlace]:
+    """The values of those names that are read, and its place in the chain of starts that led to it. Raises NotMapped,
     StoreFailure.
     """
     scope: dict[str, object] = {
@@ -28,5 +29,10 @@ def ended_scope(runtime: Runtime, row: ExecutionRow, names: frozenset[str]) -> t
     except (UnreadableExecution, NotFound, StopIteration) as problem:
         raise NotMapped(f"it cannot be read: {problem}") from None
     started_by = first.data.get("started_by")
-    depth = started_by.get("depth") if isinstance(started_by, dict) else 0
-    return scope, depth if isinstance(depth, int) else 0
+    told = started_by if isinstance(started_by, dict) else {}
+    depth, root, starts = told.get("depth"), told.get("root"), told.get("starts")
+    return scope, ChainPlace(
+        depth if isinstance(depth, int) else 0,
+        root if isinstance(root, str) else "",
+        starts if isinstance(starts, int) else 0,
+    )

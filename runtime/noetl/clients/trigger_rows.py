@@ -8,6 +8,10 @@ from noetl.clients.standing_rows import StandingRows
 from noetl.ports.triggers import MOST_LETTERS, AwaitedEnd, TriggerLetter, TriggerRow
 
 _ENDS = "SELECT number, trigger_name, execution_id, ended FROM trigger_ends ORDER BY number LIMIT :limit"
+_ENDS_OF = """
+SELECT number, trigger_name, execution_id, ended FROM trigger_ends WHERE trigger_name = :name
+ORDER BY number LIMIT :limit
+"""
 _KEEP_LETTER = """
 INSERT INTO trigger_letters (trigger_name, key, body, reason, at) VALUES (:trigger, :key, :body, :reason, :at)
 ON CONFLICT (key) DO NOTHING
@@ -43,9 +47,10 @@ class SqlTriggers(StandingRows[TriggerRow]):
             name, kind, json.loads(document), json.loads(templates), bool(paused), last, trouble, int(began)
         )
 
-    def awaited_ends(self, limit: int) -> tuple[AwaitedEnd, ...]:
+    def awaited_ends(self, limit: int, trigger: str = "") -> tuple[AwaitedEnd, ...]:
         """`Triggers.awaited_ends`."""
-        return tuple([AwaitedEnd(*values) for values in self.look(_ENDS, {"limit": limit})])
+        rows = self.look(_ENDS_OF, {"name": trigger, "limit": limit}) if trigger else self.look(_ENDS, {"limit": limit})
+        return tuple([AwaitedEnd(*values) for values in rows])
 
     def settle_end(self, number: int, letter: TriggerLetter | None = None) -> None:
         """`Triggers.settle_end`."""

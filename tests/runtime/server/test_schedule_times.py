@@ -131,7 +131,9 @@ def test_times_in_words() -> None:
         assert words_of(Calendar("", every, "UTC")) == f"every {text}"
 
 
-@pytest.mark.parametrize("text", ["Mars/Olympus", "", "../etc/passwd", "/etc/localtime", "a\0b"])
+@pytest.mark.parametrize(
+    "text", ["Mars/Olympus", "", "../etc/passwd", "/etc/localtime", "localtime", "posixrules", "a\0b"]
+)
 def test_no_zones(text: str) -> None:
     with pytest.raises(BadTimes, match="there is no time zone"):
         checked_zone(text)

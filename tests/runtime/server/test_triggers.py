@@ -15,7 +15,7 @@ from noetl.server.schedules.starter import StartRefused
 from noetl.server.triggers import starter as starting
 from noetl.server.triggers.document import NAMES, trigger_of
 from noetl.server.triggers.mapping import NotMapped, TriggerMapping
-from noetl.server.triggers.starter import TriggeredStart, TriggerStarter
+from noetl.server.triggers.starter import ChainPlace, TriggeredStart, TriggerStarter
 from noetl.store.memory import MemoryStore
 from noetl_ir.expr import Json
 
@@ -73,8 +73,8 @@ class Cluster:
                 return taken.execution_id
             return name
 
-        def scope(row: ExecutionRow, names: frozenset[str]) -> tuple[dict[str, object], int]:
-            return {"execution_id": row.execution_id}, 0
+        def scope(row: ExecutionRow, names: frozenset[str]) -> tuple[dict[str, object], ChainPlace]:
+            return {"execution_id": row.execution_id}, ChainPlace()
 
         return TriggerStarter(self.store, self.store.triggering, Clock(), begin, scope)
 
@@ -141,7 +141,9 @@ def test_an_end_that_is_settled_before_its_start_is_noticed(monkeypatch: pytest.
 
 
 def made(cluster: Cluster, begin: Callable[[TriggeredStart], str], said: list[str]) -> TriggerStarter:
-    return TriggerStarter(cluster.store, cluster.store.triggering, Clock(), begin, lambda *_: ({}, 0), said.append)
+    return TriggerStarter(
+        cluster.store, cluster.store.triggering, Clock(), begin, lambda *_: ({}, ChainPlace()), said.append
+    )
 
 
 def test_what_cannot_be_started_now_stays_and_stops_no_other() -> None:
@@ -166,6 +168,89 @@ def test_what_cannot_be_started_now_stays_and_stops_no_other() -> None:
     starter.look()
     assert cluster.store.triggering.awaited_ends(9) == ()
     assert cluster.store.triggering.rows("a")[0].trouble == ""
+
+
+def test_ends_that_cannot_be_started_now_hide_none_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are of them."""
+    monkeypatch.setattr(starting, "MOST_ENDS", 5)
+    cluster, started = Cluster(), list[str]()
+
+    def begin(start: TriggeredStart) -> str:
+        if start.trigger.name == "a":
+            raise StartRefused("no playbook")
+        started.append(start.trigger.name)
+        return "x"
+
+    starter = made(cluster, begin, [])
+    cluster.store.triggering.put(row_of("a"))
+    for number in range(9):
+        cluster.end(f"e{number}", 1)
+    cluster.store.triggering.put(row_of("b"))
+    cluster.end("last", 1)
+    starter.look()
+    assert started == ["b"]
+
+
+def test_a_slow_trigger_has_its_turn_and_then_others_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start of `a` takes 0.6 s: behind its second one it is the turn of `b`."""
+    cluster, started, times = Cluster(), list[str](), [0]
+    monkeypatch.setattr(Clock, "now", lambda clock: times[0])
+
+    def begin(start: TriggeredStart) -> str:
+        started.append(start.trigger.name)
+        times[0] += 600_000 if start.trigger.name == "a" else 0
+        return "x"
+
+    starter = made(cluster, begin, [])
+    for name in ("a", "b"):
+        cluster.store.triggering.put(row_of(name))
+    for number in range(9):
+        cluster.end(f"e{number}", 1)
+    starter.look()
+    assert "".join(started) == "aa" + 9 * "b" + "aa"
+    starter.look()
+    assert "".join(started[13:]) == "aaaa", "what came meanwhile is looked for, too"
+
+
+def test_triggers_that_start_each_other_start_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two for each end would double with each turn: 510 in eight."""
+    cluster, said, places = Cluster(), list[str](), dict[str, ChainPlace]()
+
+    def begin(start: TriggeredStart) -> str:
+        cluster.number += 1
+        name, by = f"s{cluster.number}", start.started_by
+        depth, root, starts = by["depth"], by["root"], by["starts"]
+        assert isinstance(depth, int) and isinstance(root, str) and isinstance(starts, int)
+        places[name] = ChainPlace(depth, root, starts)
+        cluster.end(name, 1)
+        return name
+
+    def starter() -> TriggerStarter:
+        def scope(row: ExecutionRow, _: frozenset[str]) -> tuple[dict[str, object], ChainPlace]:
+            return {}, places.get(row.execution_id, ChainPlace())
+
+        return TriggerStarter(cluster.store, cluster.store.triggering, Clock(), begin, scope, said.append)
+
+    for name in ("a", "b"):
+        cluster.store.triggering.put(row_of(name))
+    for root, most in (("e1", 100), ("e2", 200)):
+        cluster.end(root, 1)
+        one = starter()
+        while cluster.store.triggering.awaited_ends(1):
+            one.look()
+        assert cluster.number == most, root
+    assert {place.root for place in places.values()} == {"e1", "e2"}
+    letters = cluster.store.triggering.dead_letters("a", 0, 500)
+    assert "100 executions were started behind e1" in letters[0].reason
+    known = starter().known("a")
+    ended = cluster.store.execution(letters[0].reason.partition(":")[0])
+    assert known is not None and ended is not None
+    name = one.start_behind(known, ended, asked=True)
+    assert places[name].root == ended.execution_id and places[name].starts == 1, "who asks for it begins anew"
+    last = next(name for name, place in places.items() if place.starts == 100)
+    for each, start in ((starter(), last), (one, "e2")):
+        with pytest.raises(NotMapped, match="100 executions"):
+            each.start_behind(known, cluster.store.execution(start) or ended)
 
 
 def test_one_that_cannot_be_carried_out_stops_no_other() -> None:

@@ -82,9 +82,15 @@ def check_calendar() -> None:
     import cronsim  # noqa: F401  (only whether it is there)
 
 
+_OF_MACHINES = frozenset({"localtime", "posixrules"})
+"""Names that are another zone on each machine: two servers would start at two times."""
+
+
 def checked_zone(name: str) -> str:
     """The name of a time zone that is known. Raises BadTimes."""
     try:
+        if name in _OF_MACHINES:
+            raise KeyError(name)
         ZoneInfo(name)
     except (KeyError, OSError, ValueError):
         raise BadTimes(f"there is no time zone `{name}`: write one as `Europe/Berlin` or `UTC`") from None

@@ -4,10 +4,12 @@ Any number of servers may do so at once, and each may die at any point: a start 
 what has happened, so that a store takes it once.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from hashlib import sha256
 
+from noetl.bounded_table import BoundedTable
 from noetl.ports import Clock, ExecutionRow, Store, StoreRefused
 from noetl.ports.triggers import AwaitedEnd, TriggerLetter, TriggerRow, Triggers
 from noetl.server.checked_documents import BadDocument
@@ -19,6 +21,19 @@ from noetl_ir.records import NamedTuple
 
 MOST_ENDS = 500
 """Ends that are dealt with in one look."""
+
+MOST_BEHIND = 100
+"""Executions that are started behind one that no end started: triggers that start each other may double with each."""
+
+TURN_ENDS = 50
+TURN = 1_000_000
+"""Ends of one trigger, and microseconds, behind which it is the turn of the next one."""
+
+LOOK = 2_000_000
+"""Microseconds behind which a look begins no turn more, so that the ends that have come since are looked for."""
+
+_ROOTS = 10_000
+"""Beginnings of chains whose starts are counted."""
 
 
 class TriggeredStart(NamedTuple):
@@ -43,6 +58,16 @@ class Happening(NamedTuple):
     letter: dict[str, Json]
 
 
+class ChainPlace(NamedTuple):
+    """Where an execution stands in a chain of starts by ends: `depth` starts led to it, `root` is the execution at the
+    beginning, empty for itself, and `starts` is how many had been started behind that.
+    """
+
+    depth: int = 0
+    root: str = ""
+    starts: int = 0
+
+
 class KnownTrigger(NamedTuple):
     """A trigger of the store, read."""
 
@@ -53,9 +78,9 @@ class KnownTrigger(NamedTuple):
 
 class TriggerStarter:
     """Starts what triggers say. `begin` makes a start and gives the id of its execution, that of an earlier one with
-    its key; it raises StartRefused. `ended_scope` gives what expressions may read of an execution that is over, and how
-    long the chain of starts is that led to it. `say` hears of what could not be started, `refused` of each, by the kind
-    of its trigger, whether it is a dead letter (`dead`) or comes again (`later`).
+    its key; it raises StartRefused. `ended_scope` gives what expressions may read of an execution that is over, and its
+    place in the chain of starts that led to it. `say` hears of what could not be started, `refused` of each, by the
+    kind of its trigger, whether it is a dead letter (`dead`) or comes again (`later`).
     """
 
     def __init__(
@@ -64,7 +89,7 @@ class TriggerStarter:
         triggers: Triggers,
         clock: Clock,
         begin: Callable[[TriggeredStart], str],
-        ended_scope: Callable[[ExecutionRow, frozenset[str]], tuple[dict[str, object], int]],
+        ended_scope: Callable[[ExecutionRow, frozenset[str]], tuple[dict[str, object], ChainPlace]],
         say: Callable[[str], None] = lambda text: None,
         refused: Callable[[str, str], None] = lambda kind, why: None,
     ) -> None:
@@ -76,6 +101,7 @@ class TriggerStarter:
         self._say = say
         self._refused = refused
         self._known: dict[str, KnownTrigger] = {}
+        self._behind = BoundedTable[str, int](_ROOTS)
 
     def known(self, name: str) -> KnownTrigger | None:
         """The trigger of a name; None where it is not there, or none that this version knows."""
@@ -100,25 +126,42 @@ class TriggerStarter:
         ends = self._triggers.awaited_ends(MOST_ENDS)
         if not ends:
             return
-        rows = {row.name: row for row in self._triggers.rows()}
-        refused = set[str]()
-        for end in ends:
-            row = rows.get(end.trigger)
-            if row is None or row.paused or end.trigger in refused:
-                continue
+        names = dict.fromkeys(end.trigger for end in ends)
+        if len(ends) == MOST_ENDS:
+            # Those of one that cannot be started may be all that were found.
+            names |= dict.fromkeys(row.name for row in self._triggers.rows())
+        waiting, left, until = deque(names), MOST_ENDS, self._clock.now() + LOOK
+        while waiting and left > 0 and self._clock.now() < until:
+            name = waiting.popleft()
+            settled = self._take_turn(name, min(TURN_ENDS, left))
+            left -= settled
+            if settled:
+                waiting.append(name)
+
+    def _take_turn(self, name: str, most: int) -> int:
+        """Start what waits for the ends of one trigger, the oldest first, until one cannot be started or its time is
+        over; how many ends it has dealt with.
+        """
+        until, settled = self._clock.now() + TURN, 0
+        for end in self._triggers.awaited_ends(most, name):
+            row = self._current(name)
+            if row is None or row.paused or (settled and self._clock.now() >= until):
+                break
             try:
                 known = self._read(row)
-                if known is not None:
-                    self._deal_with(known, end)
-                    rows[row.name] = self._current(row.name) or row
+                if known is None:
+                    break
+                self._deal_with(known, end)
             except StartRefused as problem:
                 # It stays: what is lacking may come in time.
-                refused.add(end.trigger)
                 self._refused(row.kind, "later")
                 self._trouble(row, str(problem))
+                return 0
             except (StoreRefused, ArithmeticError, ValueError, TypeError, KeyError) as problem:
-                refused.add(end.trigger)
                 self._trouble(row, f"it cannot be carried out: {type(problem).__name__}: {problem}")
+                return 0
+            settled += 1
+        return settled
 
     def _deal_with(self, known: KnownTrigger, end: AwaitedEnd) -> None:
         """Start what one end leads to, and be done with it. Raises StartRefused."""
@@ -139,17 +182,27 @@ class TriggerStarter:
             return
         self._triggers.settle_end(end.number)
 
-    def start_behind(self, known: KnownTrigger, ended: ExecutionRow) -> str:
-        """Start what the end of an execution leads to; the id of the execution, empty for none. Raises NotMapped,
-        StartRefused, StoreFailure.
+    def start_behind(self, known: KnownTrigger, ended: ExecutionRow, *, asked: bool = False) -> str:
+        """Start what the end of an execution leads to; the id of the execution, empty for none. What a person asked for
+        begins a new chain, in so far as its starts are counted. Raises NotMapped, StartRefused, StoreFailure.
         """
         cause, name = known.trigger.cause, ended.execution_id
-        scope, depth = self._ended_scope(ended, known.mapping.reads)
+        scope, (depth, root, starts) = self._ended_scope(ended, known.mapping.reads)
         if isinstance(cause, AfterEnd) and depth >= cause.depth:
             raise NotMapped(f"a chain of {depth} starts led here, and `depth` is {cause.depth}: is it a circle?")
-        started_by: dict[str, Json] = {"execution": name, "status": ended.status, "depth": depth + 1}
+        # The count goes along with each start: a server that begins anew, and others, go on behind it.
+        root = name if asked else root or name
+        starts = 0 if asked else max(starts, self._behind.get(root, 0))
+        if starts >= MOST_BEHIND:
+            raise NotMapped(f"{starts} executions were started behind {root}, and no more are: is it a circle?")
+        started_by: dict[str, Json] = {
+            "execution": name, "status": ended.status, "depth": depth + 1, "root": root, "starts": starts + 1
+        }  # fmt: skip
         key = key_of_end(known.row.name, name, ended.ended or 0)
-        return self.start(known, Happening(key, scope, started_by, _letter_of(ended)))
+        found = self.start(known, Happening(key, scope, started_by, _letter_of(ended)))
+        if found:
+            self._behind[root] = starts + 1
+        return found
 
     def start(self, known: KnownTrigger, happening: Happening) -> str:
         """Start what has happened, once; the id of the execution, empty where `when` does not hold. Raises NotMapped,

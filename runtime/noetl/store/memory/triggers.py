@@ -38,10 +38,10 @@ class MemoryTriggers(MemoryStanding[TriggerRow]):
                 self._number += 1
                 self._ends[self._number] = AwaitedEnd(self._number, row.name, after.execution_id, after.ended)
 
-    def awaited_ends(self, limit: int) -> tuple[AwaitedEnd, ...]:
+    def awaited_ends(self, limit: int, trigger: str = "") -> tuple[AwaitedEnd, ...]:
         """`Triggers.awaited_ends`."""
         with self._looking():
-            return tuple([*self._ends.values()][:limit])
+            return tuple([end for end in self._ends.values() if trigger in ("", end.trigger)][:limit])
 
     def settle_end(self, number: int, letter: TriggerLetter | None = None) -> None:
         """`Triggers.settle_end`."""
