@@ -183,4 +183,5 @@ def test_every_variable_that_is_read_is_in_the_table() -> None:
     named -= {"NOETL_NATS_SERVER"}  # of NATS, whose configuration `noetl bus permissions` prints
     assert named - told == set()
     others = {"AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
+    others |= {"OTEL_EXPORTER_OTLP_ENDPOINT", "TRACEPARENT"}
     assert told - named <= others
