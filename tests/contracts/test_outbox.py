@@ -121,3 +121,24 @@ def test_rows_are_listed_by_topic_and_pages(outbox: Outbox) -> None:
     ]  # fmt: skip
     first = outbox.outbox_rows(WantedOutbox(limit=4))
     assert len(first) == 4 and len(outbox.outbox_rows(WantedOutbox(after=first[-1].number, limit=4))) == 2
+
+
+def test_rows_of_some_topics_are_left_and_each_taking_counts(outbox: Outbox) -> None:
+    outbox.put_outbox([row("to:a", "s0"), row("to:a", "s1"), row("to:b", "s2")])
+    (other,) = outbox.take_outbox(("to:",), 1, 10, 9, without=("to:a", "to"))
+    assert (other.subject, other.tries) == ("s2", 0)
+    assert [each.tries for each in outbox.outbox_rows(ALL)] == [0, 0, 1]
+    (again,) = outbox.take_outbox(("to:b",), 10, 20, 9)
+    assert again.tries == 1, "whoever had it died"
+
+
+def test_the_end_of_what_is_purged_is_told_no_more(store: Store, outbox: Outbox) -> None:
+    outbox.watch_ends("trace", top=False)
+    for name in ("x1", "x2"):
+        store.create(ROW._replace(execution_id=name), [("s1", b"{}")])
+        store.append(name, 1, [("s2", b"{}")], status="failed", ended=5)
+    outbox.put_outbox([row("notify:oncall", "x1")])
+    for each in outbox.outbox_rows(WantedOutbox("trace")):
+        outbox.put_off_outbox(each.number, 9, "no", dead=True)
+    store.purges.purge(["x1"])
+    assert told(outbox) == [("trace", "x2"), ("notify:oncall", "x1")], "whoever is told of a failure is told still"

@@ -5,19 +5,24 @@ from __future__ import annotations
 import smtplib
 import socket
 import ssl
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from email.errors import MessageError
 from email.message import EmailMessage
 from hashlib import sha256
 
+from noetl.app.outbox_delivery import WITHIN
 from noetl.ports import Fence
 from noetl.server.notifications.deciding import sentence_of
 from noetl.server.notifications.document import Recipient
 from noetl_ir.expr import Json
 
-SECONDS = 20.0
-"""How long a connection waits for an answer."""
-
 _PORTS = {"starttls": 587, "tls": 465, "none": 25}
+
+
+_CUT_EVERY = 0.5
+"""Seconds between two tries to cut a connection: while it is made there is nothing yet to cut."""
 
 
 class NotMailed(Exception):
@@ -25,18 +30,29 @@ class NotMailed(Exception):
 
 
 def mail_of(address: Recipient, sender: str, message: Mapping[str, Json], once: str) -> EmailMessage:
-    """The mail about a message; one that is sent again has the same id."""
+    """The mail about a message; one that is sent again has the same id. Raises NotMailed."""
     mail = EmailMessage()
-    line = " ".join(sentence_of(message).split())
+    line = " ".join(_whole(sentence_of(message)).split())
     mail["Subject"] = f"{address.subject or 'NoETL'}: {line}"[:200]
-    mail["From"] = sender
+    try:
+        mail["From"] = sender
+        is_address = len(mail["From"].addresses) == 1 and "@" in mail["From"].addresses[0].addr_spec.strip("@")
+    except (ValueError, IndexError, MessageError):  # the parser of the library fails by any of them
+        is_address = False
+    if not is_address:
+        raise NotMailed(f"the credential `{address.credential}`: `from` is no address of mail")
     mail["To"] = ", ".join(address.recipients)
     mail["Message-ID"] = f"<{sha256(once.encode()).hexdigest()[:32]}@noetl>"
     # Programs that answer by themselves leave such mail alone (RFC 3834).
     mail["Auto-Submitted"] = "auto-generated"
-    rows = [f"{key}: {value}" for key, value in message.items() if value is not None]
-    mail.set_content(sentence_of(message) + "\n\n" + "\n".join(" ".join(row.split()) for row in rows) + "\n")
+    rows = [_whole(f"{key}: {value}") for key, value in message.items() if value is not None]
+    mail.set_content(_whole(sentence_of(message)) + "\n\n" + "\n".join(" ".join(row.split()) for row in rows) + "\n")
     return mail
+
+
+def _whole(text: str) -> str:
+    """A text without halves of characters, which code and message of a run may have and UTF-8 has not."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def send_mail(
@@ -56,11 +72,9 @@ def send_mail(
         _check_address(host, number, fence)
         mail = mail_of(address, sender, message, once)
         context = ssl.create_default_context()
-        with (
-            smtplib.SMTP_SSL(host, number, timeout=SECONDS, context=context)
-            if security == "tls"
-            else smtplib.SMTP(host, number, timeout=SECONDS)
-        ) as server:
+        begun = smtplib.SMTP_SSL(timeout=WITHIN, context=context) if security == "tls" else smtplib.SMTP(timeout=WITHIN)
+        with _cut_in_time(begun), begun as server:
+            server.connect(host, number)
             if security == "starttls":
                 server.starttls(context=context)
             user, password = fields.get("username"), fields.get("password")
@@ -72,6 +86,30 @@ def send_mail(
         raise NotMailed(f"the mail server refuses it ({problem.smtp_code})") from None
     except (smtplib.SMTPException, OSError, ValueError) as problem:
         raise NotMailed(f"the mail server cannot be used ({type(problem).__name__})") from None
+
+
+@contextmanager
+def _cut_in_time(server: smtplib.SMTP) -> Iterator[None]:
+    """Cut the connection of a server after `WITHIN`: its own limit is that of each read, and a server may send a byte
+    at a time.
+    """
+    done = threading.Event()
+
+    def cut() -> None:
+        if done.wait(WITHIN):
+            return
+        while True:
+            if (connection := server.sock) is not None:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            if done.wait(_CUT_EVERY):
+                return
+
+    threading.Thread(target=cut, name="noetl-mail", daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
 
 
 def _check_address(host: str, port: int, fence: Fence | None) -> None:

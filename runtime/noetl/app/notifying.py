@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from noetl.app.mailing import NotMailed, send_mail
-from noetl.app.outbox_delivery import NotTold
+from noetl.app.outbox_delivery import WITHIN, NotTold
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import UnreadableExecution, events_of
 from noetl.clients.http import HttpRequest, HttpResponse, RequestLimits, exchange_now
@@ -19,6 +19,7 @@ from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.server.checked_documents import BadDocument
 from noetl.server.notifications.deciding import EndedRun, late_message, sentence_of, told_of
 from noetl.server.notifications.document import Notification, Recipient, notification_of
+from noetl_ir.correlation import HALF, is_storable
 from noetl_ir.expr import Json
 
 ENDS = "notify"
@@ -31,7 +32,6 @@ LOOK_EVERY = 15_000_000
 """Microseconds between two looks for executions that are late."""
 
 _PAGE = 500
-_SECONDS = 20.0
 _MOST = 1 << 20
 _TRIES = 5
 
@@ -147,6 +147,9 @@ class MessageSender:
             raise NotTold(str(problem)) from None
         if found is None:
             raise NotTold(f"there is no credential `{address.credential}` beside the store of this server")
+        for field, text in found.items():
+            if isinstance(text, str) and not is_storable(text):
+                raise NotTold(f"the credential `{address.credential}`: `{field}` {HALF}")
         return found
 
     def _mail(self, address: Recipient, fields: Mapping[str, Json], message: Mapping[str, Json], once: str) -> None:
@@ -166,7 +169,7 @@ class MessageSender:
         if isinstance(secret := fields.get("secret"), str):
             headers["X-Noetl-Signature-256"] = "sha256=" + hmac.new(secret.encode(), body, sha256).hexdigest()
         request = HttpRequest("POST", url, headers, content=body)
-        got = exchange_now(request, RequestLimits(total=_SECONDS, most=_MOST), self._runtime.settings.fence)
+        got = exchange_now(request, RequestLimits(total=WITHIN, most=_MOST), self._runtime.settings.fence)
         if not isinstance(got, HttpResponse):
             # Its message may name the address, which is a secret where it comes from a credential.
             code = str((got.error or {}).get("code", "http.failed"))

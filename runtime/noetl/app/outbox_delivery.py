@@ -15,8 +15,14 @@ EVERY = 1.0
 LEASE = 120_000_000
 """Microseconds in which whoever has taken a row tells it, before another one may."""
 
+WITHIN = 15.0
+"""Seconds that the telling of one row may take in all; far less than the lease, which is that of one row."""
+
 AT_ONCE = 20
-"""The rows that are taken in one look."""
+"""The rows that are told between two looks."""
+
+MOST_APART = 8
+"""The tellings at once of topics that end in `:`."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 2_000_000, 600_000_000
 """Microseconds before what failed is tried again: the first time, doubled each time, at most."""
@@ -40,6 +46,9 @@ Teller = Callable[[OutboxRow], None]
 class OutboxDelivery(threading.Thread):
     """Tells the rows of topics, each by its teller: a topic that ends in `:` stands for all that begin so. `say` hears
     of rows that are dead. `looks` are looked at before each look at what is due, and put what they find.
+
+    While the thread runs, each topic that begins with one that ends in `:` is told apart from all others, one row of it
+    at a time: one of them that hangs holds up itself alone.
     """
 
     def __init__(
@@ -59,12 +68,14 @@ class OutboxDelivery(threading.Thread):
         self._say = say
         self._every = every
         self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._apart: set[str] = set()  # the topics of which a row is being told in a thread of its own
 
     def run(self) -> None:
         """Until it is ended. A store that fails is asked again; the service says what is wrong with it."""
         while not self._ended.wait(self._every):
             try:
-                while self.look() and not self._ended.is_set():
+                while self._look(self._tell_apart) and not self._ended.is_set():
                     pass
             except StoreFailure:
                 continue
@@ -77,18 +88,50 @@ class OutboxDelivery(threading.Thread):
         self._ended.set()
 
     def look(self) -> bool:
-        """Tell what is due; whether there was anything. Raises StoreFailure."""
+        """Tell what is due, one after another; whether there was anything. Raises StoreFailure."""
+        return self._look(self._tell)
+
+    def _look(self, tell: Callable[[OutboxRow], None]) -> bool:
         for look in self._looks:
             look()
+        for count in range(AT_ONCE):
+            if self._ended.is_set() or (row := self._taken()) is None:
+                return count > 0
+            tell(row)
+        return True
+
+    def _taken(self) -> OutboxRow | None:
+        """The next row. Only one: the lease of others would run out while this one is told."""
+        with self._lock:
+            busy = sorted(self._apart)
+        topics = [topic for topic in self._tellers if len(busy) < MOST_APART or not topic.endswith(":")]
         now = self._clock.now()
-        rows = self._outbox.take_outbox([*self._tellers], now, now + LEASE, AT_ONCE)
-        for row in rows:
+        rows = self._outbox.take_outbox(topics, now, now + LEASE, 1, without=busy)
+        return rows[0] if rows else None
+
+    def _tell_apart(self, row: OutboxRow) -> None:
+        """Tell a row, in a thread of its own where it is of a topic that is told apart."""
+        if ":" not in row.topic:
             self._tell(row)
-        return bool(rows)
+            return
+        with self._lock:
+            self._apart.add(row.topic)
+        threading.Thread(target=self._told_apart, args=(row,), name="noetl-telling", daemon=True).start()
+
+    def _told_apart(self, row: OutboxRow) -> None:
+        try:
+            self._tell(row)
+        except StoreFailure:
+            pass  # it is due again when its lease ends
+        finally:
+            with self._lock:
+                self._apart.discard(row.topic)
 
     def _tell(self, row: OutboxRow) -> None:
         topic, colon, _ = row.topic.partition(":")
         try:
+            if row.tries >= TRIES:  # a try that failed would have said so
+                raise NotTold(row.trouble or "each server that tried it died", for_good=True)
             self._tell_by(self._tellers[topic + colon], row)
         except NotTold as problem:
             is_dead = problem.for_good or row.tries + 1 >= TRIES

@@ -13,7 +13,10 @@ _PUT = """
 INSERT INTO outbox (topic, subject, body, at, due, tries, trouble, dead)
 VALUES (:topic, :subject, :body, :at, :due, :tries, :trouble, :dead) ON CONFLICT (topic, subject) DO NOTHING
 """
-_DUE = "SELECT {columns} FROM outbox WHERE dead = 0 AND due <= :now AND ({topics}) ORDER BY due, number LIMIT :limit"
+_DUE = """
+SELECT {columns} FROM outbox WHERE dead = 0 AND due <= :now AND ({topics}) {without} ORDER BY due, number LIMIT :limit
+"""
+_TAKE = "UPDATE outbox SET due = :until, tries = tries + 1 WHERE number = :number"
 _LIST = "SELECT {columns} FROM outbox WHERE {where} ORDER BY number {limit}"
 _WATCH = """
 INSERT INTO outbox_topics (topic, top) VALUES (:topic, :top) ON CONFLICT (topic) DO UPDATE SET top = excluded.top
@@ -44,7 +47,9 @@ class SqlOutbox(SqlPart):
         """`Outbox.put_outbox`."""
         self.change(lambda tx: put_rows(tx, rows, instead_of))
 
-    def take_outbox(self, topics: Collection[str], now: int, until: int, limit: int) -> tuple[OutboxRow, ...]:
+    def take_outbox(
+        self, topics: Collection[str], now: int, until: int, limit: int, *, without: Collection[str] = ()
+    ) -> tuple[OutboxRow, ...]:
         """`Outbox.take_outbox`."""
         if not topics:
             return ()
@@ -54,8 +59,10 @@ class SqlOutbox(SqlPart):
             f"(topic >= :{name} AND topic < :{name}_end)" if f"{name}_end" in beyond else f"topic = :{name}"
             for name in names
         ]
-        query = _DUE.format(columns=_COLUMNS, topics=" OR ".join(where))
-        values = {**names, **beyond, "now": now, "limit": limit}
+        others = {f"other{number}": topic for number, topic in enumerate(without)}
+        but = f"AND topic NOT IN ({', '.join([f':{name}' for name in others])})" if others else ""
+        query = _DUE.format(columns=_COLUMNS, topics=" OR ".join(where), without=but)
+        values = {**names, **beyond, **others, "now": now, "limit": limit}
         # Looked at first, without a transaction: nearly always there is nothing.
         if not self.look(query, values):
             return ()
@@ -64,7 +71,7 @@ class SqlOutbox(SqlPart):
         def taken(tx: RowTransaction) -> None:
             found[:] = [_row(row) for row in tx.rows(f"{query} {self.locking}", values)]
             for row in found:
-                tx.rows("UPDATE outbox SET due = :until WHERE number = :number", {"until": until, "number": row.number})
+                tx.rows(_TAKE, {"until": until, "number": row.number})
 
         self.change(taken)
         return tuple(found)
@@ -75,9 +82,7 @@ class SqlOutbox(SqlPart):
 
     def put_off_outbox(self, number: int, due: int, trouble: str, *, dead: bool = False) -> None:
         """`Outbox.put_off_outbox`."""
-        query = """
-        UPDATE outbox SET due = :due, tries = tries + 1, trouble = :trouble, dead = :dead WHERE number = :number
-        """
+        query = "UPDATE outbox SET due = :due, trouble = :trouble, dead = :dead WHERE number = :number"
         values = {"due": due, "trouble": trouble, "dead": int(dead), "number": number}
         self.change(lambda tx: _done(tx, query, values))
 

@@ -49,6 +49,8 @@ _GO = (
     "DELETE FROM starts WHERE execution_id = :name",
     "DELETE FROM attributes WHERE execution = (SELECT number FROM executions WHERE execution_id = :name)",
     "DELETE FROM inbox WHERE execution = (SELECT number FROM executions WHERE execution_id = :name)",
+    # Messages, whose subject is another one, go on: whoever is told of a failure need not find it any more.
+    "DELETE FROM outbox WHERE topic IN (SELECT topic FROM outbox_topics) AND subject = :name",
     "DELETE FROM executions WHERE execution_id = :name",
 )
 

@@ -15,7 +15,7 @@ class OutboxRow(NamedTuple):
     """Something that is to be told. Times are microseconds since the epoch.
 
     - `topic`: to whom; `subject`: about what, one row at most for each topic.
-    - `at`: since when; `due`: not before then; `tries`: how often it failed; `trouble`: why, the last time.
+    - `at`: since when; `due`: not before then; `tries`: how often it was taken; `trouble`: why it failed last.
     - `is_dead`: it is tried no more, and kept for a person to see.
     """
 
@@ -65,9 +65,12 @@ class Outbox(Protocol):
         """
         ...
 
-    def take_outbox(self, topics: Collection[str], now: int, until: int, limit: int) -> tuple[OutboxRow, ...]:
+    def take_outbox(
+        self, topics: Collection[str], now: int, until: int, limit: int, *, without: Collection[str] = ()
+    ) -> tuple[OutboxRow, ...]:
         """At most so many rows of topics, or of topics that begin with one that ends in `:`, that are due now, the
-        oldest first. Nobody else takes them `until` then.
+        oldest first, `without` those of some whole topics. Nobody else takes them `until` then. A try is counted; the
+        rows have the number of tries before it.
         """
         ...
 
@@ -76,7 +79,7 @@ class Outbox(Protocol):
         ...
 
     def put_off_outbox(self, number: int, due: int, trouble: str, *, dead: bool = False) -> None:
-        """Count a failure of a row, which is due again then; or is tried no more."""
+        """Keep why a row that was taken failed; it is due again then, or is tried no more."""
         ...
 
     def outbox_rows(self, wanted: WantedOutbox) -> tuple[OutboxRow, ...]:

@@ -4,13 +4,14 @@ import hmac
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
+from time import monotonic
 from typing import Any, NamedTuple
 
 import pytest
@@ -19,6 +20,7 @@ from aiosmtpd.smtp import AuthResult, LoginPassword
 
 from harness.running import HEAD
 from harness.serving import Served, served, until
+from noetl.app.mailing import NotMailed, mail_of
 from noetl.app.notifying import ENDS
 from noetl.app.outbox_delivery import TRIES, OutboxDelivery
 from noetl.app.telling import deliveries_of
@@ -26,7 +28,7 @@ from noetl.ports.outbox import Outbox, OutboxRow, Telling, WantedOutbox
 from noetl.secrets.credentials import Credentials
 from noetl.server.checked_documents import BadDocument
 from noetl.server.notifications.deciding import EndedRun, told_of
-from noetl.server.notifications.document import notification_of
+from noetl.server.notifications.document import Recipient, notification_of
 
 SECRET = "hidden-12345678"
 FAILS = f"{HEAD}workflow:\n  - {{step: start, tool: {{kind: python, code: 'raise ValueError(\"no <b>\")'}}}}\n"
@@ -190,7 +192,8 @@ def test_what_is_refused_is_tried_again_and_then_dead_with_a_way_back(tmp_path: 
         for number in range(1, TRIES):
             (row,) = outbox.outbox_rows(WantedOutbox())
             assert (row.tries, row.trouble, row.is_dead) == (number, "http.status_503", False)
-            tells._tell(row)
+            outbox.put_off_outbox(row.number, 0, row.trouble)
+            assert tells.look()
         (dead,) = up.client.get("/dead-letters").json()["dead_letters"]
         assert dead["reason"] == "http.status_503" and dead["topic"] == "notify:oncall"
         assert any("noetl dead-letters" in line for line in up.said)
@@ -224,7 +227,9 @@ def test_a_server_that_died_between_the_end_and_the_message(tmp_path: Path) -> N
             run(up, FAILS)
         with served(tmp_path) as up:
             tells = delivery(up)
-            assert tells.look()  # the end becomes a message, and the server dies
+            end = tells._taken()
+            assert end is not None
+            tells._tell(end)  # it becomes a message, and the server dies
         assert hook.bodies == []
         with served(tmp_path) as up:
             told(up, delivery(up))
@@ -324,6 +329,9 @@ def test_a_mail(tmp_path: Path, mails: tuple[Mails, int]) -> None:
         ({"to": {"webhook": {"url": "ftp://x"}}}, "begins with https://"),
         ({"to": {"mail": {"to": ["x"], "credential": "c"}}}, "`x` is no address"),
         ({"to": {"mail": {"to": ["a@b\nBcc: c@d"], "credential": "c"}}}, "no address of mail"),
+        ({"to": {"mail": {"to": ["x@y.z>,<evil@q"], "credential": "c"}}}, "no address of mail"),
+        ({"to": {"mail": {"to": ["a@b,c@d"], "credential": "c"}}}, "no address of mail"),
+        ({"to": {"mail": {"to": ["a@b"], "credential": "c", "subject": "a\nBcc: c@d"}}}, "a text of one line"),
         ({"to": {"mail": {"to": ["a@b"]}}}, "and `credential`"),
         ({"to": {"slak": {}}}, "did you mean `slack`?"),
         ({"playbooks": "etl/*"}, "`spec.playbooks` is a list"),
@@ -353,6 +361,115 @@ def test_what_is_left_out_is_counted_and_another_failure_is_told() -> None:
     assert after.message is not None and after.message["left_out"] == 1
     assert after.state is not None and after.state["left_out"] == 0
     assert told_of(rule, ended._replace(status="completed", code=""), None, None, 5).message is None
+
+
+def test_failures_that_alternate_are_told_once_each() -> None:
+    rule = notification_of(document({"webhook": {"url": "https://x"}}, quiet="1h"))
+    state, codes = None, []
+    for second, code in enumerate("ABABA", 1):
+        found = told_of(rule, EndedRun("7", "t/t", "failed", 0, 1, code, "no"), state, None, second * 1_000_000)
+        state = found.state
+        codes += [found.message["code"]] if found.message is not None else []
+    assert codes == ["A", "B"]
+    hour = 3_600_000_000
+    again = told_of(rule, EndedRun("7", "t/t", "failed", 0, 1, "A", "no"), state, None, 1_000_000 + hour)
+    assert again.message is not None and again.message["left_out"] == 3
+    assert again.state is not None and again.state["others"] == [["failed", "B", 2_000_000]]
+    assert "B" not in str(told_of(rule, EndedRun("7", "t/t", "failed", 0, 1, "C"), state, None, 9 * hour).state)
+
+
+@contextmanager
+def dripping(pause: float, first: bytes, rest: bytes) -> Iterator[int]:
+    """A server that sends the bytes of its answer one by one, each after a pause; the port it listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        ended = Event()
+
+        def drip(connection: socket.socket) -> None:
+            with connection, suppress(OSError):
+                connection.sendall(first)
+                for byte in rest:
+                    if ended.wait(pause):
+                        return
+                    connection.sendall(bytes([byte]))
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    Thread(target=drip, args=(bound.accept()[0],), daemon=True).start()
+
+        Thread(target=accept, daemon=True).start()
+        try:
+            yield bound.getsockname()[1]
+        finally:
+            ended.set()
+            bound.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_mail_server_that_drips_is_left_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noetl.app.mailing.WITHIN", 0.5)
+    with dripping(0.05, b"2", b"2" * 400) as port, served(tmp_path) as up:
+        fields = {"host": "127.0.0.1", "port": port, "security": "none", "from": "noetl@example.org"}
+        Credentials(up.runtime.secrets_path).add_credential("smtp", "generic", fields)
+        put(up, {"mail": {"to": ["ops@example.org"], "credential": "smtp"}})
+        run(up, FAILS)
+        begun = monotonic()
+        told(up, delivery(up))
+        assert monotonic() - begun < 8, "the whole drip takes 20 s"
+        (row,) = outbox_of(up).outbox_rows(WantedOutbox())
+        assert (row.tries, row.trouble) == (1, "the mail server cannot be used (SMTPServerDisconnected)")
+
+
+def test_one_that_hangs_holds_up_no_other_and_its_tries_count(tmp_path: Path) -> None:
+    with hooked() as hook, dripping(1, b"HTTP/1.1 200 OK\r\nX: ", b"x" * 60) as port, served(tmp_path) as up:
+        put(up, {"webhook": {"url": hook.url}})
+        hanging = document({"webhook": {"url": f"http://127.0.0.1:{port}/"}})
+        hanging["metadata"]["name"] = "hangs"
+        assert up.client.put("/notifications/hangs", json=hanging).status_code == 200
+        tells, outbox = delivery(up), outbox_of(up)
+        tells.start()
+        try:
+            for _ in range(3):
+                run(up, FAILS)
+            until(lambda: len(hook.bodies) == 3, 10)
+            rows = outbox.outbox_rows(WantedOutbox(prefix="notify:hangs"))
+            assert [row.tries for row in rows] == [1, 0, 0], "one at a time, so that no lease ends before its turn"
+        finally:
+            tells.end_soon()
+            tells.join()
+
+
+def test_a_row_that_kills_whoever_tells_it_is_dead_at_last(tmp_path: Path) -> None:
+    with served(tmp_path) as up:
+        tells, outbox = delivery(up), outbox_of(up)
+        outbox.put_outbox([OutboxRow(0, ENDS, "x", None, 0, 0)])
+        for number in range(TRIES):
+            assert outbox.take_outbox([ENDS], number, number + 1, 1)
+        told(up, tells)
+        (row,) = outbox.outbox_rows(WantedOutbox())
+        assert row.is_dead and row.trouble == "each server that tried it died"
+
+
+@pytest.mark.parametrize("sender", ["<", "ops", "a@b, c@d", "a@", ""])
+def test_a_sender_that_is_none(sender: str) -> None:
+    with pytest.raises(NotMailed, match="credential `smtp`: `from` is no address of mail"):
+        mail_of(Recipient("mail", "", "smtp", ("a@b",)), sender, {"event": "test"}, "x")
+
+
+def test_a_mail_about_half_of_a_character() -> None:
+    message: dict[str, Any] = {"event": "failed", "code": "\ud800x", "message": "é😀\udc00"}
+    mail = mail_of(Recipient("mail", "", "smtp", ("a@b",)), "NoETL <n@x.org>", message, "x")
+    assert "code: \ufffdx\nmessage: é😀\ufffd\n" in mail.get_content() and mail.as_bytes()
+
+
+def test_a_credential_with_half_of_a_character(tmp_path: Path) -> None:
+    with served(tmp_path) as up:
+        fields = {"url": "http://127.0.0.1:9/", "secret": "\ud800"}
+        Credentials(up.runtime.secrets_path).add_credential("hook", "generic", fields)
+        put(up, {"webhook": {"credential": "hook"}})
+        run(up, FAILS)
+        told(up, delivery(up))
+        (row,) = outbox_of(up).outbox_rows(WantedOutbox())
+        assert row.trouble.startswith("the credential `hook`: `secret` has half of a character") and up.said == []
 
 
 def test_what_is_wrong_with_one_row_keeps_no_other_from_being_told(tmp_path: Path) -> None:

@@ -10,6 +10,9 @@ from noetl_ir.records import NamedTuple
 LONGEST_MESSAGE = 500
 """Characters of an error's message that are told."""
 
+MOST_OTHERS = 50
+"""The failures of a playbook, beside the last one, of which is known that they were told."""
+
 
 class EndedRun(NamedTuple):
     """An execution that is over, or late. Times are microseconds since the epoch."""
@@ -62,13 +65,32 @@ def told_of(
         left_out = before.get("left_out")
         return ToldEnd(None, {**before, **failing, "left_out": (left_out if isinstance(left_out, int) else 0) + 1})
     told: dict[str, Json] = {**failing, "code": run.code, "status": run.status, "told": now, "left_out": 0}
+    if others := _others_told(notification, run, before or {}, now):
+        told["others"] = others
     return ToldEnd(message_of(notification, run.status, run, left_out=(before or {}).get("left_out")), told)
 
 
 def _is_quiet(notification: Notification, run: EndedRun, before: Mapping[str, Json], now: int) -> bool:
-    told = before.get("told")
-    is_same = (before.get("code"), before.get("status")) == (run.code, run.status)
-    return is_same and isinstance(told, int) and now - told < notification.quiet
+    return [run.status, run.code] in [[status, code] for status, code, _ in _told_within(notification, before, now)]
+
+
+def _others_told(notification: Notification, run: EndedRun, before: Mapping[str, Json], now: int) -> list[Json]:
+    """The other failures of a playbook that are not told again yet, the newest first."""
+    found = _told_within(notification, before, now)
+    others = [row for row in found if (row[0], row[1]) != (run.status, run.code)]
+    return [[*row] for row in others[:MOST_OTHERS]]
+
+
+def _told_within(notification: Notification, before: Mapping[str, Json], now: int) -> list[tuple[str, str, int]]:
+    """Status, code and time of what was told within the quiet time, the newest first."""
+    others = before.get("others")
+    rows: list[Json] = [[before.get("status"), before.get("code"), before.get("told")]]
+    found = []
+    for row in rows + (others if isinstance(others, list) else []):
+        match row:
+            case [str(status), str(code), int(told)] if now - told < notification.quiet:
+                found.append((status, code, told))
+    return found
 
 
 def late_message(notification: Notification, run: EndedRun) -> dict[str, Json]:

@@ -1,5 +1,6 @@
 """The document of a notification, read and checked: what a person writes, and what stands in the store."""
 
+import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TypeAlias
@@ -17,6 +18,8 @@ EVENTS = ("failed", "blocked", "cancelled", COMPLETED, LATE, RECOVERED)
 WAYS = ("webhook", "slack", "mail")
 _SPEC = ("on", "playbooks", "codes", "late_after", "quiet", "page", "to")
 _KEYS = {"webhook": ("url", "credential"), "slack": ("url", "credential"), "mail": ("to", "credential", "subject")}
+# Without what stands around and between addresses in the header of a mail (RFC 5322 §3.2.3, `specials`).
+_ADDRESS = re.compile(r'[^\s()<>\[\]:;@\\,"]+@[^\s()<>\[\]:;@\\,"]+')
 MOST_PATTERNS, LONGEST_PATTERN = 100, 512
 
 
@@ -100,11 +103,14 @@ def _address(spec: Mapping[str, Json]) -> Recipient:
     if way == "mail":
         recipients = _texts(inner, (*path, way, "to"))
         for one in recipients:
-            if "@" not in one.strip("@") or any(c.isspace() or not c.isprintable() for c in one):
+            if not _ADDRESS.fullmatch(one) or not one.isprintable():
                 raise BadDocument(f"`spec.to.mail.to`: `{one}` is no address of mail", (*path, way, "to"))
         if not recipients or not credential:
             raise BadDocument("`spec.to.mail` has `to`, a list of addresses, and `credential`", (*path, way))
-        return Recipient(way, "", credential, recipients, text_of(inner, (*path, way, "subject"), "a text"))
+        subject = text_of(inner, (*path, way, "subject"), "a text")
+        if not subject.isprintable():
+            raise BadDocument("`spec.to.mail.subject` is a text of one line", (*path, way, "subject"))
+        return Recipient(way, "", credential, recipients, subject)
     if not url and not credential:
         raise BadDocument(f"`spec.to.{way}` has `url`, or a `credential` with a field `url`", (*path, way))
     return Recipient(way, url, credential)

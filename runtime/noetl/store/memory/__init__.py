@@ -443,14 +443,14 @@ class MemoryStore:
                 if self.mailbox.correspondence(name).rows:
                     raise Unpurgeable(f"a signal of the mailbox is on its way to execution {name!r}")
             for row in self._rows.values():
-                if row.parent_execution_id in there and row.execution_id not in there:
-                    raise Unpurgeable(
-                        f"execution {row.parent_execution_id!r} has a child that would stay, {row.execution_id!r}"
-                    )
+                caller = row.parent_execution_id
+                if caller in there and row.execution_id not in there:
+                    raise Unpurgeable(f"execution {caller!r} has a child that would stay, {row.execution_id!r}")
             self._reach("purge.before_commit")
             for name in there:
                 if self._rows[name].parent_execution_id is None:
                     self.audit.record_deed("purge", name)
+                self.outbox.execution_purged(name)
                 self.mailbox.settle_mail(name, self.mailbox.correspondence(name).calls, ())
                 for table in (self._rows, self._attributes, self._logs, self._ids, self._signalled):
                     table.pop(name, None)

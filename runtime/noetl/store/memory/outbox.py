@@ -43,6 +43,11 @@ class MemoryOutbox:
             if not top or row.parent_execution_id is None:
                 self._put(OutboxRow(0, topic, row.execution_id, None, row.ended or 0, 0))
 
+    def execution_purged(self, execution_id: str) -> None:
+        """Remove the rows of the end of an execution, within the change that purges it."""
+        is_end = {(topic, execution_id) for topic in self._topics}
+        self._rows = {number: row for number, row in self._rows.items() if (row.topic, row.subject) not in is_end}
+
     def put_outbox(self, rows: Sequence[OutboxRow], *, instead_of: int = 0) -> None:
         """`Outbox.put_outbox`."""
         with self._changing():
@@ -54,13 +59,16 @@ class MemoryOutbox:
             self._put(row._replace(body=json.loads(json.dumps(row.body))))
         self._rows.pop(instead_of, None)
 
-    def take_outbox(self, topics: Collection[str], now: int, until: int, limit: int) -> tuple[OutboxRow, ...]:
+    def take_outbox(
+        self, topics: Collection[str], now: int, until: int, limit: int, *, without: Collection[str] = ()
+    ) -> tuple[OutboxRow, ...]:
         """`Outbox.take_outbox`."""
         with self._changing():
-            due = [row for row in self._rows.values() if not row.is_dead and row.due <= now and _is_of(row, topics)]
+            rows = [row for row in self._rows.values() if _is_of(row, topics) and row.topic not in without]
+            due = [row for row in rows if not row.is_dead and row.due <= now]
             found = sorted(due, key=lambda row: (row.due, row.number))[:limit]
             for row in found:
-                self._rows[row.number] = row._replace(due=until)
+                self._rows[row.number] = row._replace(due=until, tries=row.tries + 1)
             return tuple(found)
 
     def settle_outbox(self, number: int) -> None:
@@ -72,7 +80,7 @@ class MemoryOutbox:
         """`Outbox.put_off_outbox`."""
         with self._changing():
             if (row := self._rows.get(number)) is not None:
-                self._rows[number] = row._replace(due=due, tries=row.tries + 1, trouble=trouble, is_dead=dead)
+                self._rows[number] = row._replace(due=due, trouble=trouble, is_dead=dead)
 
     def outbox_rows(self, wanted: WantedOutbox) -> tuple[OutboxRow, ...]:
         """`Outbox.outbox_rows`."""
