@@ -107,7 +107,7 @@ def of_compose() -> list[Started]:
     for service in document["services"].values():
         if service["image"] == "noetl":
             values = {
-                name: re.sub(r"\$\{(\w+):\?[^}]*\}", lambda match: values_of[match[1]], value)
+                name: re.sub(r"\$\{(\w+):[?-][^}]*\}", lambda match: values_of[match[1]], value)
                 for name, value in service["environment"].items()
             }
             found.append(Started((*service.get("entrypoint", ["noetl"])[1:], *service["command"]), values))

@@ -46,6 +46,7 @@ def test_a_schedule_is_shown_started_paused_and_backfilled(filled: Listener, pag
     page.get_by_text("at 02:00 every day, UTC").wait_for()
     page.get_by_role("link", name="nightly").click()
     page.get_by_role("heading", name="nightly").wait_for()
+    page.locator(".card", has_text="Next times").locator("li").nth(4).wait_for()
     assert page.locator(".card", has_text="Next times").locator("li").count() == 5
     page.get_by_role("button", name="Start now…").click()
     page.get_by_role("button", name="Start", exact=True).click()
