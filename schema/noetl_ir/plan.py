@@ -6,11 +6,13 @@ the playbook names, and the places in the author's file. Integers named after a 
 -1 is none. The byte form is `noetl_ir.plan_format`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 from noetl_ir.expr import Json, Template
 from noetl_ir.expr import entries_of as template_entries
 from noetl_ir.net import Net
+from noetl_ir.patterns import LatePattern
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetl_ir.words import CAUSES
@@ -286,10 +288,13 @@ class SearchAttribute(NamedTuple):
 
 SEARCH_TYPES = ("string", "number", "bool", "time")
 MOST_SEARCH = 32
-"""How many labels, and how many search attributes, a playbook has at most."""
+"""How many labels, and how many search attributes, a playbook or execution has at most."""
 
 LONGEST_LABEL = 255
-"""Characters of a label, and of a search attribute."""
+"""Characters of a label, and of a search attribute: an index of PostgreSQL takes no more than some thousand bytes."""
+
+ATTRIBUTE_NAME = LatePattern(r"[A-Za-z_][\w./-]{0,62}", re.ASCII)
+"""The names of labels and of search attributes."""
 
 
 LOOP_VERBS = COMPLETE, CLOSE, MORE = "complete", "close", "more"

@@ -281,8 +281,9 @@ def count_event(log: LogTally, event: TalliedEvent) -> None:
 def _count_rerun(log: LogTally, payload: Mapping[str, Json]) -> None:
     """Leave out the time between what a rerun kept and its own beginning: nothing ran in it."""
     shift = payload.get("shift")
-    for tally in (*log.steps.values(), *log.tasks.values()) if isinstance(shift, int) else ():
-        tally.open = {run: at + int(str(shift)) for run, at in tally.open.items()}
+    if isinstance(shift, int):
+        for tally in (*log.steps.values(), *log.tasks.values()):
+            tally.open = {run: at + shift for run, at in tally.open.items()}
 
 
 def _count_faults(log: LogTally, step: str, payload: Mapping[str, Json], fired: Iterable[str]) -> None:

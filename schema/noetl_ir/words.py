@@ -1,4 +1,13 @@
-"""Words of a playbook that its plan and its net know by name. Whoever only reads playbooks needs no plan for them."""
+"""Words of playbooks, and of what stands beside them, that plan, net and programs know by name. Whoever only reads
+playbooks needs no plan for them.
+"""
+
+STANDING = {
+    "Schedule": "noetl schedules put",
+    "Notification": "noetl notifications put",
+    "Trigger": "noetl triggers put",
+}
+"""Kinds of documents that stand beside playbooks in a store, each with the command that keeps it there."""
 
 FAILING = "fail"
 """The kind whose tasks never succeed: their net has no way to."""

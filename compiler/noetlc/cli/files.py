@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from noetl_cli import STANDARD_INPUT
 from noetl_cli import lazy_click as click
+from noetl_ir.words import STANDING
 
 if TYPE_CHECKING:
     from noetlc.diag.diagnostic import Diagnostic
@@ -192,13 +193,14 @@ def _is_playbook(path: str) -> bool:
 _BEGINNING = (
     rb"""(?m)^[ "'{]*(apiVersion["']?\s*:\s*["']?[\w.]*noetl|kind["']?\s*:\s*["']?Playbook|workflow["']?\s*:)"""
 )
-_BESIDE = rb"""(?m)^["']?kind["']?\s*:\s*["']?(Credential|Schedule|Trigger)["']?\s*(#.*)?$"""
+_KINDS = "|".join(("Credential", *STANDING))
+_BESIDE = rf"""(?m)^["']?kind["']?\s*:\s*["']?({_KINDS})["']?\s*(#.*)?$""".encode()
 _WORKFLOW = rb"""(?m)^["']?(workflow["']?\s*:|kind["']?\s*:\s*["']?Playbook)"""
-"""What a file of credentials, a schedule or a trigger has, and what it has not: servers get those beside playbooks."""
+"""What a file of credentials, a schedule and the like has, and what it has not: servers get those beside playbooks."""
 
 
 def begins_a_playbook(data: bytes) -> bool:
-    """Whether a line of a file begins a playbook; what lives beside them (credentials, schedules, triggers) is none."""
+    """Whether a line of a file begins a playbook; what lives beside them, as credentials and schedules, is none."""
     is_wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     # The pattern is of bytes and does not fit UTF-16; the reader will tell.
     if is_wide:

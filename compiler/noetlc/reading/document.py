@@ -5,6 +5,7 @@ from re import compile as pattern
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 from noetl_ir.span import Span
+from noetl_ir.words import STANDING
 from noetlc.ast.playbook import Playbook, Task
 from noetlc.diag.diagnostic import Fix, Severity
 from noetlc.reading.data_names import NamesInScope
@@ -78,8 +79,7 @@ def _is_another(r: Reader, node: Mapping) -> bool:
     if isinstance(form, Scalar) and form.text == "Playbook":
         what = "a playbook of 2023, of tasks and transitions, which is another language"
     elif isinstance(kind, Scalar) and kind.text in _OTHERS:
-        registered = f"a document of kind `{kind.text}`, which is registered with a server and never run"
-        what = _OTHERS[kind.text] or registered
+        what = _OTHERS[kind.text]
     elif isinstance(kind, Scalar) and _MANIFEST.fullmatch(text):
         what = f"a Kubernetes manifest of kind `{kind.text}`"
     elif not _is_like_a_playbook(r, node):
@@ -112,12 +112,13 @@ _ANYBODYS = frozenset({"kind", "metadata", "name", "path", "spec", "vars", "ctx"
 """Keys of the root that documents of many kinds have."""
 
 _OTHERS = {
-    **dict.fromkeys(("Subscription", "Credential", "Catalog", "Agent"), ""),
-    "Schedule": "a schedule, which `noetl schedules put` gives to a store",
-    "Notification": "a notification, which `noetl notifications put` gives to a store",
-    "Trigger": "a trigger, which `noetl triggers put` gives to a store",
+    **{
+        kind: f"a document of kind `{kind}`, which is registered with a server and never run"
+        for kind in ("Subscription", "Credential", "Catalog", "Agent")
+    },
+    **{kind: f"a {kind.lower()}, which `{command}` gives to a store" for kind, command in STANDING.items()},
 }
-"""Kinds of documents that are no playbooks, and what they are where they are no matter of a catalogue."""
+"""Kinds of documents that are no playbooks, and what they are."""
 
 _MANIFEST = pattern(r"v\d\w*|(apps|batch|policy|autoscaling|[\w.]+\.k8s\.io)/v\d\w*")
 

@@ -1,9 +1,7 @@
 """Labels and search attributes: `metadata.labels`, `executor.spec.search: {name: "{{ … }}"}` or `{value, type}`."""
 
-import re
-
 from noetl_ir.expr import ListTemplate, Literal, MapTemplate
-from noetl_ir.plan import LONGEST_LABEL, MOST_SEARCH, SEARCH_TYPES
+from noetl_ir.plan import ATTRIBUTE_NAME, LONGEST_LABEL, MOST_SEARCH, SEARCH_TYPES
 from noetl_ir.span import Span
 from noetlc.ast.playbook import SearchAttribute, Value
 from noetlc.reading.reader import Reader, stray_keys
@@ -12,7 +10,6 @@ from noetlc.reading.values import read_value
 from noetlc.source.nodes import Mapping, Node, Scalar
 
 _KEYS = ("value", "type")
-_NAME = re.compile(r"[A-Za-z_][\w./-]{0,62}", re.ASCII)
 _NAMES = "letters, digits and `_ - . /`, a letter first, 63 characters at most"
 
 
@@ -79,7 +76,7 @@ def _of(r: Reader, key: Scalar, node: Node, kind: str) -> SearchAttribute | None
 
 
 def _is_name(r: Reader, key: Scalar, what: str) -> bool:
-    if _NAME.fullmatch(key.text):
+    if ATTRIBUTE_NAME.fullmatch(key.text):
         return True
     r.report("NL104", f"{what} cannot be named `{key.text}`", key.span, help=f"write {_NAMES}")
     return False

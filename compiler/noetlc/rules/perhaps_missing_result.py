@@ -23,10 +23,9 @@ from noetlc.ast.playbook import Step, Value
 from noetlc.ast.surely import SureFacts, surely_before
 from noetlc.ast.walk import expressions_in, loops_of, task_values
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.expr.check import Names
 from noetlc.expr.closed import needs_all
 from noetlc.expr.paths import Access, accesses
-from noetlc.reading.around import Around
+from noetlc.reading.around import Around, step_read
 from noetlc.rules import LintRule, Unit
 
 _ASKED = 8
@@ -43,7 +42,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             for expr, scalar in expressions_in(value):
                 for access in _reads(expr) if scalar is not None else ():
                     around = around or unit.around
-                    name = _step_of(access, around.names(step))
+                    name = step_read(access, around.names(step), "task")
                     read = unit.graph.positions.get(name, -1)
                     if scalar is None or read < 0 or read == at:
                         continue
@@ -76,18 +75,6 @@ def _values(step: Step) -> Iterator[Value]:
     """The templates that are made as soon as the step runs: the items of its loop, and the fields of its first task."""
     yield from (loop.items for loop in loops_of(step)[:1])
     yield from (value for task in step.tasks[:1] for value in task_values(task))
-
-
-def _step_of(access: Access, names: Names) -> str:
-    """The step whose result is read; "" where the name means something else."""
-    name = access.root.name
-    if name == "steps":
-        return str(access.keys[0]) if access.keys else ""
-    # An arg of that name may come, and would be what is read.
-    if names.args is Around.ANYTHING:
-        return ""
-    others = (names.args, names.ctx, names.workload, names.iter, names.tasks, names.iterators)
-    return "" if any(name in keys for keys in others) else name
 
 
 def _read(expr: Expr) -> tuple[Access, ...]:

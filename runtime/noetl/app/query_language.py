@@ -16,7 +16,6 @@ from noetl.ports.queries import (
     FLAGS,
     GROUPS,
     LABEL,
-    LONGEST_TEXT,
     SEARCH,
     TIMES,
     Condition,
@@ -32,6 +31,7 @@ from noetl.ports.queries import (
 )
 from noetl_ir.kinds import seconds_of
 from noetl_ir.nearest import nearest
+from noetl_ir.plan import LONGEST_LABEL
 from noetl_ir.records import NamedTuple
 
 LONGEST = 2_000
@@ -225,8 +225,8 @@ def _asked_attribute(piece: _Piece, value: str, now: int) -> Condition:
     if not is_name(name):
         raise _wrong(piece, f"`{prefix}.` has no such name: write letters, digits, and `_ - . /` behind the first one")
     if piece.comparison == "=":
-        if len(value) > 2 * LONGEST_TEXT:
-            raise _wrong(piece, f"a value has at most {LONGEST_TEXT} characters")
+        if len(value) > 2 * LONGEST_LABEL:
+            raise _wrong(piece, f"a value has at most {LONGEST_LABEL} characters")
         span = span_of_time(literal_of(value) or "") if prefix == "search" else None
         as_text = QueryTerm(piece.field, "=", value)
         if span is None:

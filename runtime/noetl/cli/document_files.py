@@ -8,13 +8,9 @@ from noetl.cli.inputs import document_of, read_input
 from noetl.cli.text import Problem, escaped, warn
 from noetl.server.checked_documents import BadDocument
 from noetl_ir.expr import Json
+from noetl_ir.words import STANDING
 
-_COMMANDS = {
-    "Playbook": "noetl register",
-    "Schedule": "noetl schedules put",
-    "Notification": "noetl notifications put",
-    "Trigger": "noetl triggers put",
-}
+_COMMANDS = {"Playbook": "noetl register", **STANDING}
 """The commands that keep documents, by their kind."""
 
 

@@ -11,16 +11,11 @@ from typing import TypeAlias
 
 from noetl_ir.correlation import is_storable
 from noetl_ir.dates import days_of, is_date
+from noetl_ir.plan import ATTRIBUTE_NAME, LONGEST_LABEL, MOST_SEARCH
 from noetl_ir.records import NamedTuple
 
 LABEL, SEARCH = "label.", "search."
 """How the names of attributes begin: labels, and the search attributes of a playbook."""
-
-LONGEST_TEXT = 255
-"""Characters of an attribute: an index of PostgreSQL takes no more than some thousand bytes."""
-
-MOST_LABELS = 32
-"""How many labels an execution has at most, and how many search attributes a playbook."""
 
 
 class ExecutionAttribute(NamedTuple):
@@ -83,13 +78,13 @@ GROUPS = ("status", "error", "playbook")
 
 def faulty_labels(labels: Mapping[str, str]) -> str:
     """Why labels cannot be kept, in words; empty where they can."""
-    if len(labels) > MOST_LABELS:
-        return f"there are {len(labels)} labels; at most {MOST_LABELS} are kept"
+    if len(labels) > MOST_SEARCH:
+        return f"there are {len(labels)} labels; at most {MOST_SEARCH} are kept"
     for name, text in labels.items():
         if not is_name(name):
             return f"a label cannot be named `{name}`: write letters, digits and `_ - . /`, a letter first"
-        if len(text) > LONGEST_TEXT:
-            return f"the label `{name}` has more than {LONGEST_TEXT} characters"
+        if len(text) > LONGEST_LABEL:
+            return f"the label `{name}` has more than {LONGEST_LABEL} characters"
         if "\0" in text or not is_storable(text):
             return f"the label `{name}` has a character that cannot be kept"
     return ""
@@ -97,7 +92,7 @@ def faulty_labels(labels: Mapping[str, str]) -> str:
 
 def is_name(text: str) -> bool:
     """Whether an attribute may have a name, behind what kind of one it is."""
-    return re.fullmatch(r"[A-Za-z_][\w./-]{0,62}", text, re.ASCII) is not None
+    return ATTRIBUTE_NAME.fullmatch(text) is not None
 
 
 def all_of(parts: Sequence[Condition]) -> Condition | None:

@@ -3,10 +3,11 @@
 from noetl.engine.execution import Execution
 from noetl.engine.found_by import labels_now, search_values
 from noetl.engine.program import Program
-from noetl.ports.queries import LABEL, LONGEST_TEXT, SEARCH, ExecutionAttribute, span_of_time
+from noetl.ports.queries import LABEL, SEARCH, ExecutionAttribute, span_of_time
 from noetl_ir.correlation import is_storable
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
+from noetl_ir.plan import LONGEST_LABEL
 
 _SECRET = "[[secret:"
 """How the marker of a secret begins."""
@@ -49,4 +50,4 @@ def _attribute(name: str, kind: str, value: Json) -> ExecutionAttribute | None:
 
 
 def _is_kept(text: str) -> bool:
-    return len(text) <= LONGEST_TEXT and _SECRET not in text and "\0" not in text and is_storable(text)
+    return len(text) <= LONGEST_LABEL and _SECRET not in text and "\0" not in text and is_storable(text)

@@ -11,6 +11,7 @@ from command_line import Run, put
 from nets import HEAD, steps
 from noetl_ir.plan_format import read_plan
 from noetl_ir.plan_format.json import plan_from_json
+from noetl_ir.words import STANDING
 from noetlc.rules import every_code
 
 GOOD = HEAD + steps("step: start")
@@ -146,7 +147,8 @@ def test_lint_takes_files_folders_globs_and_standard_input(run: Run) -> None:
     put("in/deep/run.script.yaml", "outcomes: []\n")
     put("in/deep/manifest.yaml", "apiVersion: v1\nkind: Pod\n")
     put("in/deep/logins.yaml", LOGINS)
-    put("in/deep/nightly.yaml", "apiVersion: noetl.io/v2\nkind: Schedule\nmetadata: {name: n}\nspec: {every: 1h}\n")
+    for kind in STANDING:
+        put(f"in/deep/{kind}.yaml", f"apiVersion: noetl.io/v2\nkind: {kind}\nmetadata: {{name: n}}\nspec: {{}}\n")
     assert "in 2 files" in run("lint", "in").err
     assert "in 1 file" in run("lint", "in/*.yaml", "in/a.yaml").err
     assert "in 2 files" in run("lint", "in/**/[ab].y*ml").err

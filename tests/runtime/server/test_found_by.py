@@ -9,9 +9,10 @@ from harness.serving import Served, served, until
 from noetl.app.programs import program_of
 from noetl.engine.execution import Execution
 from noetl.engine.found_by import search_values
-from noetl.ports.queries import LONGEST_TEXT, ExecutionAttribute
+from noetl.ports.queries import ExecutionAttribute
 from noetl.server.found_by import attributes_of
 from noetl_ir.expr import Json
+from noetl_ir.plan import LONGEST_LABEL
 
 TYPED = """
 executor:
@@ -60,8 +61,8 @@ DAY = 1_796_083_200_000_000.0  # 2026-12-01T00:00:00Z, by `date -u -d 2026-12-01
         ),
         (2**53, {"text": ("string", str(2**53), None), "number": ("number", str(2**53), 2.0**53)}),
         (2**53 + 1, {"text": ("string", str(2**53 + 1), None)}),  # its column would be another number
-        ("x" * LONGEST_TEXT, {"text": ("string", "x" * LONGEST_TEXT, None)}),
-        ("x" * (LONGEST_TEXT + 1), {}),
+        ("x" * LONGEST_LABEL, {"text": ("string", "x" * LONGEST_LABEL, None)}),
+        ("x" * (LONGEST_LABEL + 1), {}),
         ("a\0b", {}),
         ("\ud800", {}),
         ("[[secret:db:password:text:0123456789abcdef0123456789abcdef]]", {}),
