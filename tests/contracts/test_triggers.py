@@ -64,6 +64,12 @@ def test_each_end_is_there_once_for_each_trigger_that_waits_for_ends(store: Stor
     assert len(kept.awaited_ends(3)) == 3
     assert [end.execution_id for end in kept.awaited_ends(9, "etl/done")] == ["x1", "x2"]
     assert len(kept.awaited_ends(1, "b")) == 1 and kept.awaited_ends(9, "nobody") == ()
+    assert sorted((end.trigger, end.execution_id) for end in kept.awaited_ends(9, execution_id="x2")) == [
+        ("b", "x2"),
+        ("etl/done", "x2"),
+    ]
+    assert [(end.trigger, end.execution_id) for end in kept.awaited_ends(9, "b", "x1")] == [("b", "x1")]
+    assert kept.awaited_ends(9, "nobody", "x1") == kept.awaited_ends(9, "b", "nobody") == ()
     for end in kept.awaited_ends(3):
         kept.settle_end(end.number)
         kept.settle_end(end.number)

@@ -11,9 +11,6 @@ from noetl.server.schedules.times import BadTimes, time_of
 from noetl_ir.codec import CodecError
 from noetl_ir.expr import Json
 
-_MOST = 10_000
-"""Ends that are looked through."""
-
 
 def pending_start(runtime: Runtime, row: ExecutionRow) -> str:
     """Why an execution has to stay for what started it, or for what it is to start, in words; empty where it may go.
@@ -26,11 +23,11 @@ def pending_start(runtime: Runtime, row: ExecutionRow) -> str:
     store = runtime.store
     if not isinstance(store, Triggered):
         return ""
-    for end in store.triggering.awaited_ends(_MOST):
-        if end.execution_id == row.execution_id:
-            return f"the trigger {end.trigger} has not dealt with its end yet"
-        if (end.trigger, end.execution_id) == (started_by.get("trigger"), started_by.get("execution")):
-            return f"the trigger {end.trigger} has not moved on behind it yet"
+    for end in store.triggering.awaited_ends(1, execution_id=row.execution_id):
+        return f"the trigger {end.trigger} has not dealt with its end yet"
+    trigger, before = started_by.get("trigger"), started_by.get("execution")
+    if isinstance(trigger, str) and isinstance(before, str) and store.triggering.awaited_ends(1, trigger, before):
+        return f"the trigger {trigger} has not moved on behind it yet"
     return ""
 
 

@@ -7,11 +7,7 @@ from noetl.clients.row_transaction import RowTransaction
 from noetl.clients.standing_rows import StandingRows
 from noetl.ports.triggers import MOST_LETTERS, AwaitedEnd, TriggerLetter, TriggerRow
 
-_ENDS = "SELECT number, trigger_name, execution_id, ended FROM trigger_ends ORDER BY number LIMIT :limit"
-_ENDS_OF = """
-SELECT number, trigger_name, execution_id, ended FROM trigger_ends WHERE trigger_name = :name
-ORDER BY number LIMIT :limit
-"""
+_ENDS = "SELECT number, trigger_name, execution_id, ended FROM trigger_ends {where} ORDER BY number LIMIT :limit"
 _KEEP_LETTER = """
 INSERT INTO trigger_letters (trigger_name, key, body, reason, at) VALUES (:trigger, :key, :body, :reason, :at)
 ON CONFLICT (key) DO NOTHING
@@ -47,10 +43,13 @@ class SqlTriggers(StandingRows[TriggerRow]):
             name, kind, json.loads(document), json.loads(templates), bool(paused), last, trouble, int(began)
         )
 
-    def awaited_ends(self, limit: int, trigger: str = "") -> tuple[AwaitedEnd, ...]:
+    def awaited_ends(self, limit: int, trigger: str = "", execution_id: str = "") -> tuple[AwaitedEnd, ...]:
         """`Triggers.awaited_ends`."""
-        rows = self.look(_ENDS_OF, {"name": trigger, "limit": limit}) if trigger else self.look(_ENDS, {"limit": limit})
-        return tuple([AwaitedEnd(*values) for values in rows])
+        asked = {"trigger_name": trigger, "execution_id": execution_id}
+        values = {name: text for name, text in asked.items() if text}
+        where = " AND ".join([f"{name} = :{name}" for name in values])
+        rows = self.look(_ENDS.format(where=f"WHERE {where}" if where else ""), {**values, "limit": limit})
+        return tuple([AwaitedEnd(*row) for row in rows])
 
     def settle_end(self, number: int, letter: TriggerLetter | None = None) -> None:
         """`Triggers.settle_end`."""

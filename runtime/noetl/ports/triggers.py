@@ -58,8 +58,10 @@ class Triggers(Standing[TriggerRow], Protocol):
     """The triggers of a store. Each change is one durable transaction. All raise StoreFailure."""
 
     # Written by the transaction in which an execution ends, for each trigger of kind `after` that is not paused.
-    def awaited_ends(self, limit: int, trigger: str = "") -> tuple[AwaitedEnd, ...]:
-        """Ends that are not dealt with, the oldest first; with `trigger` those of that one."""
+    def awaited_ends(self, limit: int, trigger: str = "", execution_id: str = "") -> tuple[AwaitedEnd, ...]:
+        """Ends that are not dealt with, the oldest first; with `trigger` those of that one, with `execution_id` those
+        of that execution.
+        """
         ...
 
     def settle_end(self, number: int, letter: TriggerLetter | None = None) -> None:

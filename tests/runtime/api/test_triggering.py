@@ -3,7 +3,9 @@
 import hashlib
 import hmac
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from harness.processes import noetl
 from harness.running import HEAD
 from harness.serving import Served, served
 from noetl.app.retention import Purger
+from noetl.ports import Wanted
 from noetl.secrets.credentials import Credentials
 from services import waited_for
 
@@ -362,6 +365,29 @@ def test_what_a_trigger_has_not_dealt_with_is_not_purged(server: Served) -> None
     server.client.post("/playbooks", content=ECHO.replace("t/t", "t/later"))
     look(server)
     assert purger.purge([row]).kept == ()
+
+
+def test_however_many_ends_wait_what_belongs_to_one_of_them_is_not_purged(server: Served, tmp_path: Path) -> None:
+    put(server, "next", after={"playbook": "t/t"}, playbook="t/later")
+    server.client.post("/playbooks", content=ECHO.replace("t/t", "t/later"))
+    first = server.start()
+    ended(server, first)
+    look(server)
+    (started,) = server.runtime.store.executions(Wanted(text="t/later"))
+    ended(server, started.execution_id)
+    file = sqlite3.connect(tmp_path / "noetl.db")
+    with closing(file), file:
+        file.execute(
+            "WITH RECURSIVE each(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM each WHERE n < 10000) "
+            "INSERT INTO trigger_ends (trigger_name, execution_id, ended) SELECT 'next', 'other' || n, n FROM each"
+        )
+        # As if the server had died behind the start, before it could say that the end was dealt with.
+        file.execute("INSERT INTO trigger_ends (trigger_name, execution_id, ended) VALUES ('next', ?, 1)", (first,))
+    rows = [row for name in (started.execution_id, first) if (row := server.runtime.store.execution(name))]
+    assert [(each.execution_id, each.why) for each in Purger(server.runtime).purge(rows).kept] == [
+        (started.execution_id, "the trigger next has not moved on behind it yet"),
+        (first, "the trigger next has not dealt with its end yet"),
+    ]
 
 
 def test_the_end_of_a_run_beside_the_store_waits_for_a_server(server: Served, tmp_path: Path) -> None:

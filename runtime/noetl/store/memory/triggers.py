@@ -38,10 +38,15 @@ class MemoryTriggers(MemoryStanding[TriggerRow]):
                 self._number += 1
                 self._ends[self._number] = AwaitedEnd(self._number, row.name, after.execution_id, after.ended)
 
-    def awaited_ends(self, limit: int, trigger: str = "") -> tuple[AwaitedEnd, ...]:
+    def awaited_ends(self, limit: int, trigger: str = "", execution_id: str = "") -> tuple[AwaitedEnd, ...]:
         """`Triggers.awaited_ends`."""
         with self._looking():
-            return tuple([end for end in self._ends.values() if trigger in ("", end.trigger)][:limit])
+            found = [
+                end
+                for end in self._ends.values()
+                if trigger in ("", end.trigger) and execution_id in ("", end.execution_id)
+            ]
+            return tuple(found[:limit])
 
     def settle_end(self, number: int, letter: TriggerLetter | None = None) -> None:
         """`Triggers.settle_end`."""
