@@ -9,7 +9,7 @@ from noetl.api.bodies import FilterBody, ManyBody, ManyRerunBody, ManySignalBody
 from noetl.api.finding import condition_in
 from noetl.api.handlers import lasting_of, service_of
 from noetl.api.problems import Faulty, Rejected, Unknown
-from noetl.api.reruns import rerun
+from noetl.api.reruns import look_at_rerun, rerun
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService
 from noetl.app.bulk import condition_to_ask, hindrance, left_behind, rerun_key
@@ -20,35 +20,35 @@ from noetl_ir.expr import Json
 
 async def cancel_many(request: Request) -> Response:
     """Cancel executions that are named, or that fit, at most 1,000; what became of each."""
-    body = await body_of(request, ManyBody)
-    # A request to each of them is a commit of its own: that may take seconds.
-    return JSONResponse(await lasting_of(request).run(_ask_many, service_of(request), body, "cancel"))
+    return await _asked_many(request, ManyBody, "cancel")
 
 
 async def signal_many(request: Request) -> Response:
     """Send a named signal to executions that are named, or that fit, at most 1,000; what became of each."""
-    body = await body_of(request, ManySignalBody)
-    return JSONResponse(await lasting_of(request).run(_ask_many, service_of(request), body, "signal"))
+    return await _asked_many(request, ManySignalBody, "signal")
 
 
 async def pause_many(request: Request) -> Response:
     """Pause executions that are named, or that fit, at most 1,000; what became of each."""
-    body = await body_of(request, ManyBody)
-    return JSONResponse(await lasting_of(request).run(_ask_many, service_of(request), body, "pause"))
+    return await _asked_many(request, ManyBody, "pause")
 
 
 async def resume_many(request: Request) -> Response:
     """Let paused executions go on that are named, or that fit, at most 1,000; what became of each."""
-    body = await body_of(request, ManyBody)
-    return JSONResponse(await lasting_of(request).run(_ask_many, service_of(request), body, "resume"))
+    return await _asked_many(request, ManyBody, "resume")
 
 
 async def rerun_many(request: Request) -> Response:
     """Begin reruns of executions that are named, or that fit, at most 1,000; what became of each. One that has a rerun
     already is refused.
     """
-    body = await body_of(request, ManyRerunBody)
-    return JSONResponse(await lasting_of(request).run(_ask_many, service_of(request), body, "rerun"))
+    return await _asked_many(request, ManyRerunBody, "rerun")
+
+
+async def _asked_many(request: Request, model: type[ManyBody], verb: str) -> Response:
+    body = await body_of(request, model)
+    # A request to each of them is a commit of its own: that may take seconds.
+    return JSONResponse(await lasting_of(request).run(_ask_many, service_of(request), body, verb))
 
 
 def _ask_many(service: ApiService, body: ManyBody, verb: str) -> dict[str, Json]:
@@ -58,10 +58,8 @@ def _ask_many(service: ApiService, body: ManyBody, verb: str) -> dict[str, Json]
     store, behind, left = service.runtime.store, None, 0
     rows: list[ExecutionRow | str] = []
     if body.ids is None:
-        one, query = (
-            body.filter or FilterBody.model_validate({}),
-            condition_to_ask(verb, condition_in(body.query or "")),
-        )
+        one = body.filter or FilterBody.model_validate({})
+        query = condition_to_ask(verb, condition_in(body.query or ""))
         wanted = Wanted(
             one.status or "", one.parent, before=body.before, limit=body.limit, top=one.top, text=one.text, query=query
         )
@@ -94,19 +92,19 @@ def _asked_one(service: ApiService, body: ManyBody, verb: str, row: ExecutionRow
 
 
 def _rerun(service: ApiService, body: ManyRerunBody, row: ExecutionRow) -> dict[str, Json]:
-    """Begin a rerun, or look at it; the id of a new one. Raises what `rerun` raises, and Rejected in a dry run."""
+    """Begin a rerun, or look at it; the id of a new one. Raises Unknown, Rejected, Faulty, StoreFailure."""
     wished: dict[str, Json] = {
         "from": body.from_step, "payload": dict[str, Json](body.payload), "linear": body.linear,
-        "accept": [*body.accept], "dry_run": body.dry_run, "path": row.playbook if body.newest else None,
+        "accept": [*body.accept], "path": row.playbook if body.newest else None,
     }  # fmt: skip
     alone = RerunBody.model_validate(wished)
-    key = None if body.dry_run else rerun_key(row, RerunWish(body.from_step, {}, body.linear, ()))
-    done = rerun(service, row.execution_id, alone, key).document
-    hindrances = done.get("hindrances")
-    for found in hindrances if body.dry_run and isinstance(hindrances, list) else ():
-        if isinstance(found, dict):
-            raise Rejected(f"{found['message']}{': ' if found['instead'] else ''}{found['instead'] or ''}")
-    return {} if body.dry_run else {"rerun": done["execution_id"]}
+    if body.dry_run:
+        _, hindrances = look_at_rerun(service, row, alone)
+        if hindrances:
+            raise Rejected("; ".join(hindrances))
+        return {}
+    key = rerun_key(row, RerunWish(body.from_step, {}, body.linear, ()))
+    return {"rerun": rerun(service, row.execution_id, alone, key).document["execution_id"]}
 
 
 def _hindrance(service: ApiService, body: ManyBody, verb: str, row: ExecutionRow) -> str:

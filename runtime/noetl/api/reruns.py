@@ -10,10 +10,10 @@ from noetl.api.handlers import execution_of, lasting_of, service_of
 from noetl.api.problems import BadRequest, Rejected
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, Start, faults_told
-from noetl.app.reruns import RerunWish, begin_rerun, planned_rerun, source_of
+from noetl.app.reruns import PlannedRerun, RerunWish, begin_rerun, planned_rerun, source_of
 from noetl.engine.reruns import payload_of
 from noetl.engine.workload import merged
-from noetl.ports import Taken
+from noetl.ports import ExecutionRow, Taken
 from noetl.ports.idempotency import KEY, BadKey, StartKey, other, start_key
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
@@ -52,6 +52,25 @@ def rerun(service: ApiService, execution_id: str, body: RerunBody, key: StartKey
     if key is not None and (there := runtime.store.started_with(key.key)) is not None:
         return _again(key, *there)
     with faults_told():
+        planned, hindrances = look_at_rerun(service, row, body)
+        if body.dry_run:
+            return BegunRerun(planned.as_json(), fresh=False)
+        if hindrances:
+            raise Rejected("; ".join(["nothing was started", *hindrances]))
+        try:
+            with service.storing():
+                begin_rerun(runtime, planned, key)
+        except Taken as taken:
+            assert key is not None
+            return _again(key, taken.execution_id, taken.request)
+    service.take_up(planned.execution_id, planned.program)
+    return BegunRerun({"execution_id": planned.execution_id, **planned.as_json()}, fresh=True)
+
+
+def look_at_rerun(service: ApiService, row: ExecutionRow, body: RerunBody) -> tuple[PlannedRerun, list[str]]:
+    """A rerun that is not begun, and what hinders it here, a sentence each. Raises Unknown, Rejected, Faulty."""
+    runtime = service.runtime
+    with faults_told():
         source = source_of(runtime, row)
         named = body.playbook_id or body.path
         start = Start(body.playbook_id or "", body.path or "", body.version, {})
@@ -59,22 +78,10 @@ def rerun(service: ApiService, execution_id: str, body: RerunBody, key: StartKey
         payload = merged(payload_of(source), dict[str, Json](body.payload))
         wish = RerunWish(body.from_step, payload, body.linear, tuple(body.accept))
         planned = planned_rerun(runtime, source, row, program, wish, has_secrets=service.has_worker)
-        if body.dry_run:
-            return BegunRerun(planned.as_json(), fresh=False)
-        told = [one.as_text() for one in planned.rerun.hindrances]
-        if source.execution.scripted:
-            told.append("a script stood in for its tools, which a server has not")
-        told += service.unable(program)
-        if told:
-            raise Rejected("; ".join(["nothing was started", *told]))
-        try:
-            with service.storing():
-                begin_rerun(runtime, planned, key)
-        except Taken as taken:
-            assert key is not None
-            return _again(key, taken.execution_id, taken.request)
-    service.take_up(planned.execution_id, program)
-    return BegunRerun({"execution_id": planned.execution_id, **planned.as_json()}, fresh=True)
+    hindrances = [one.as_text() for one in planned.rerun.hindrances]
+    if source.execution.scripted:
+        hindrances.append("a script stood in for its tools, which a server has not")
+    return planned, [*hindrances, *service.unable(program)]
 
 
 def _again(key: StartKey, execution_id: str, request: str) -> BegunRerun:

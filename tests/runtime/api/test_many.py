@@ -9,6 +9,7 @@ import pytest
 from harness.running import HEAD
 from harness.serving import Served, served, until
 from noetl.api.bearer_tokens import BearerToken, digest_of
+from noetl.api.service import ApiService
 
 WAITS = "workflow: [{step: start, tool: {name: w, kind: wait, events: [go]}}]\n"
 TOKENS = [BearerToken(role, role, digest_of(f"secret-{role}")) for role in ("viewer", "operator")]
@@ -138,3 +139,16 @@ def test_each_that_fits_is_rerun_once(server: Served) -> None:
     assert {row["rerun_of"] for row in rows} == {*names}
     hinders = ask(server, "rerun", ids=[made[0]], dry_run=True)["executions"][0]
     assert hinders["outcome"] == "refused" and "nothing says where to begin" in hinders["why"]
+
+
+def test_a_dry_run_of_reruns_refuses_what_a_real_one_would(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = HEAD.replace("t/t", "t/fails") + FAILS
+    assert server.client.post("/playbooks?name=t.yaml", content=source.encode()).status_code == 201
+    name = server.start(path="t/fails")
+    until(lambda: server.status(name) == "failed")
+    monkeypatch.setattr(ApiService, "unable", lambda *_: ("`fail` needs a driver", "and a library"))
+    tried, real = [ask(server, "rerun", ids=[name], dry_run=dry)["executions"][0] for dry in (True, False)]
+    assert (tried["outcome"], tried["why"]) == ("refused", "`fail` needs a driver; and a library")
+    assert (real["outcome"], real["why"]) == ("refused", f"nothing was started; {tried['why']}")
+    monkeypatch.undo()
+    assert outcomes(ask(server, "rerun", ids=[name], dry_run=True)) == {name: "fits"}
