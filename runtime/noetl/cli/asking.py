@@ -71,14 +71,19 @@ def ask_shortly(verb: str, body: Json = None) -> Callable[[Runtime, ExecutionRow
                 if not apply_here(runtime, row, Ask(verb, None, body)):
                     raise Problem("it is over")
                 return ""
-        with by_user():
-            try:
-                runtime.store.post(row.execution_id, verb, body)
-            except Over:
-                raise Problem("it is over") from None
+        post_shortly(runtime, row, verb, body)
         return ""
 
     return asked
+
+
+def post_shortly(runtime: Runtime, row: ExecutionRow, verb: str, body: Json) -> None:
+    """Leave a request to whoever drives an execution. Raises Problem where it is over."""
+    with by_user():
+        try:
+            runtime.store.post(row.execution_id, verb, body)
+        except Over:
+            raise Problem("it is over") from None
 
 
 def _reason(row: ExecutionRow, verb: str, url: str) -> str:

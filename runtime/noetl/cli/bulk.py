@@ -31,14 +31,18 @@ class BulkOptions(NamedTuple):
     limit: int | None
     dry_run: bool
 
-    def check(self, execution: str | None) -> bool:
-        """Whether many are meant. Raises UsageError unless it is either one or many."""
+    def check(self, execution: str | None, *, tries_one: bool = False) -> bool:
+        """Whether many are meant; `tries_one`: --dry-run is for one, too. Raises UsageError unless it is either one or
+        many.
+        """
         if (execution is None) == (self.query is None):
             raise click.UsageError("give either the ID of an execution or --query")
         if self.query is not None and not self.query.strip():
             raise click.UsageError("--query is empty, and would mean all: write `is:open` or `is:over` for that")
         if self.query is None and self.limit is not None:
             raise click.UsageError("--limit goes with --query")
+        if self.query is None and self.dry_run and not tries_one:
+            raise click.UsageError("--dry-run goes with --query")
         return self.query is not None
 
 

@@ -25,8 +25,6 @@ def cancel(execution: str | None, many: BulkOptions, url: str, as_json: bool) ->
     """
     if many.check(execution):
         return ask_many(url, "cancel", many, {}, ask_shortly("cancel"), as_json=as_json)
-    if many.dry_run:
-        raise click.UsageError("--dry-run goes with --query")
     return ask(str(execution), "cancel", url, as_json=as_json)
 
 

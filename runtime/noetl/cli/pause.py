@@ -24,8 +24,6 @@ def pause(execution: str | None, many: BulkOptions, url: str, as_json: bool) -> 
     """
     if many.check(execution):
         return ask_many(url, "pause", many, {}, ask_shortly("pause"), as_json=as_json)
-    if many.dry_run:
-        raise click.UsageError("--dry-run goes with --query")
     return ask(str(execution), "pause", url, as_json=as_json)
 
 

@@ -83,7 +83,7 @@ def rerun(
     Exit codes: as for `run`; 1 also where something hinders.
     """
     wish = _wish(step, sets, accepted, linear=linear)
-    if many.check(execution):
+    if many.check(execution, tries_one=True):
         _check_for_many(alone=(plan, key, options.script))
         return rerun_many(url, many, wish._replace(payload=with_sets({}, sets)), newest=newest, as_json=as_json)
     _check_for_one(newest=newest)

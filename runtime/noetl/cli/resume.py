@@ -58,8 +58,6 @@ def resume(
     """
     if many.check(execution):
         return _many(url, many, retry_fault=retry_fault, as_json=as_json)
-    if many.dry_run:
-        raise click.UsageError("--dry-run goes with --query")
     assert execution is not None
     if is_remote(url):
         if retry_fault:

@@ -14,7 +14,7 @@ import click
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import UnreadableExecution, program_of
 from noetl.cli.acting import by_user
-from noetl.cli.asking import apply_here, ask_shortly
+from noetl.cli.asking import apply_here, ask_shortly, post_shortly
 from noetl.cli.bulk import BulkOptions, ask_many, bulk_options
 from noetl.cli.inputs import json_of
 from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
@@ -68,13 +68,12 @@ def signal(
         raise click.UsageError(f"--data is no JSON: {problem}; text is written in double quotes") from None
     if [execution, key, many.query].count(None) != 2:
         raise click.UsageError("give either the ID of an execution, or --query, or --key")
-    if many.query is None and many.dry_run:
-        raise click.UsageError("--dry-run goes with --query")
+    is_many = many.check(execution if key is None else key)
     if key is not None:
         return _post(url, _letter(key, name, value, keep_for), as_json=as_json)
     if keep_for is not None:
         raise click.UsageError("--keep-for goes with --key: a signal to an execution is kept as long as that runs")
-    if many.query is not None and many.check(execution):
+    if is_many:
         body: dict[str, Json] = {"name": name, "data": value, "anyway": anyway}
         act = partial(_send_one, {"name": name, "data": value}, anyway=anyway, dry_run=many.dry_run)
         return ask_many(url, "signal", many, body, act, as_json=as_json)
@@ -141,18 +140,12 @@ def _send(url: str, execution: str, request: Ask, *, anyway: bool, as_json: bool
 
 def _send_one(body: dict[str, Json], runtime: Runtime, row: ExecutionRow, *, anyway: bool, dry_run: bool) -> str:
     """Send a signal to one of many. Raises Problem."""
-    if not anyway:
-        with suppress(UnreadableExecution):
-            if why := unheard(program_of(runtime, row.execution_id), str(body["name"])):
-                raise Problem(why)
+    if not anyway and (why := _unheard(runtime, row.execution_id, str(body["name"]))):
+        raise Problem(why)
     if dry_run:
         return ""
     if _may_bring_secrets(runtime, row.execution_id):  # whoever drives it hides them
-        with by_user():
-            try:
-                runtime.store.post(row.execution_id, "signal", body)
-            except Over:
-                raise Problem("it is over") from None
+        post_shortly(runtime, row, "signal", body)
         return ""
     return ask_shortly("signal", body)(runtime, row)
 
@@ -167,11 +160,16 @@ def _may_bring_secrets(runtime: Runtime, execution_id: str) -> bool:
         return False
 
 
+def _unheard(runtime: Runtime, execution_id: str, name: str) -> str:
+    """Why nothing in the playbook of an execution ever takes a signal; empty where something may."""
+    with suppress(UnreadableExecution):  # what cannot be looked at is said where it is read
+        return unheard(program_of(runtime, execution_id), name)
+    return ""
+
+
 def _ask_back(runtime: Runtime, execution_id: str, name: str) -> None:
     """Whether it is meant that nothing will ever hear the signal: a person is asked, anybody else refused."""
-    why = ""
-    with suppress(UnreadableExecution):  # what cannot be looked at is said where it is read
-        why = unheard(program_of(runtime, execution_id), name)
+    why = _unheard(runtime, execution_id, name)
     if not why:
         return
     if not sys.stdin.isatty():
