@@ -17,7 +17,7 @@ from noetl.cli.acting import by_user
 from noetl.cli.asking import apply_here, ask_shortly, post_shortly
 from noetl.cli.bulk import BulkOptions, ask_many, bulk_options
 from noetl.cli.inputs import json_of
-from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
+from noetl.cli.stores import existing_runtime, json_option, row_of, runtime_to_change, server_option, store_option
 from noetl.cli.text import Problem, duration, escaped, json_text
 from noetl.engine.signals import unheard
 from noetl.ports import ExecutionRow, MailboxFull, Over, Owned
@@ -92,7 +92,7 @@ def _letter(key: str, name: str, data: Json, keep_for: str | None) -> Letter:
 
 
 def _post(url: str, letter: Letter, *, as_json: bool) -> int:
-    with existing_runtime(url) as runtime:
+    with runtime_to_change(url) as runtime:
         try:
             with by_user():
                 is_delivered = runtime.store.mailbox.post_letter(letter)

@@ -516,7 +516,7 @@ def test_the_commands(ran: Path) -> None:
     assert "hello" in noetl(ran, "logs", name, "--store", bundle).stdout
     for words in (
         ("run", "t.yaml", "--path", "."), ("purge", name), ("collect",), ("store", "vacuum"), ("store", "backup", "b"),
-        ("schedules", "pause", "x"),
+        ("schedules", "pause", "x"), ("signal", "--key", "k", "--name", "n"),
     ):  # fmt: skip
         changed = noetl(ran, *words, "--store", bundle)
         assert (changed.returncode, "is only looked at" in changed.stderr) == (1, True), words
