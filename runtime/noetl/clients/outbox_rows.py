@@ -14,7 +14,8 @@ INSERT INTO outbox (topic, subject, body, at, due, tries, trouble, dead)
 VALUES (:topic, :subject, :body, :at, :due, :tries, :trouble, :dead) ON CONFLICT (topic, subject) DO NOTHING
 """
 _DUE = """
-SELECT {columns} FROM outbox WHERE dead = 0 AND due <= :now AND ({topics}) {without} ORDER BY due, number LIMIT :limit
+SELECT {columns} FROM outbox {indexed} WHERE dead = 0 AND due <= :now AND ({topics}) {without}
+ORDER BY due, number LIMIT :limit
 """
 _TAKE = "UPDATE outbox SET due = :until, tries = tries + 1 WHERE number = :number"
 _LIST = "SELECT {columns} FROM outbox WHERE {where} ORDER BY number {limit}"
@@ -25,6 +26,9 @@ INSERT INTO outbox_topics (topic, top) VALUES (:topic, :top) ON CONFLICT (topic)
 
 class SqlOutbox(SqlPart):
     """The `Outbox` of a store that speaks SQL."""
+
+    indexed = ""
+    """How a query names the index that finds what is due, where the store has to be told."""
 
     def watch_ends(self, topic: str, *, top: bool) -> None:
         """`Outbox.watch_ends`."""
@@ -61,7 +65,7 @@ class SqlOutbox(SqlPart):
         ]
         others = {f"other{number}": topic for number, topic in enumerate(without)}
         but = f"AND topic NOT IN ({', '.join([f':{name}' for name in others])})" if others else ""
-        query = _DUE.format(columns=_COLUMNS, topics=" OR ".join(where), without=but)
+        query = _DUE.format(columns=_COLUMNS, indexed=self.indexed, topics=" OR ".join(where), without=but)
         values = {**names, **beyond, **others, "now": now, "limit": limit}
         # Looked at first, without a transaction: nearly always there is nothing.
         if not self.look(query, values):
@@ -96,8 +100,7 @@ class SqlOutbox(SqlPart):
             where.append("topic >= :prefix AND topic < :beyond")
             values |= {"prefix": wanted.prefix, "beyond": wanted.prefix[:-1] + chr(ord(wanted.prefix[-1]) + 1)}
         if wanted.dead is not None:
-            where.append("dead = :dead")
-            values["dead"] = int(wanted.dead)
+            where.append(f"dead = {int(wanted.dead)}")  # written out: the indexes are of one of the two
         if wanted.limit:
             values["limit"] = wanted.limit
         limit = "LIMIT :limit" if wanted.limit else ""
