@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import hmac
 import json
+from collections import deque
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from noetl.app.mailing import NotMailed, send_mail
 from noetl.app.outbox_delivery import WITHIN, NotTold
 from noetl.app.runtime import Runtime
-from noetl.app.snapshots import UnreadableExecution, events_of
 from noetl.clients.http import HttpRequest, HttpResponse, RequestLimits, exchange_now
+from noetl.engine.refused_ends import END
 from noetl.ports import Clock, ExecutionRow, Wanted
 from noetl.ports.notifications import Notifications, ToldState
 from noetl.ports.outbox import OutboxRow
 from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.server.checked_documents import BadDocument
 from noetl.server.notifications.deciding import EndedRun, late_message, sentence_of, told_of
-from noetl.server.notifications.document import Notification, Recipient, notification_of
+from noetl.server.notifications.document import FAILING, Notification, Recipient, notification_of
+from noetl.server.stored_events import hydrate
 from noetl_ir.correlation import HALF, is_storable
 from noetl_ir.expr import Json
 
@@ -47,10 +49,12 @@ class EndTeller:
     def __call__(self, row: OutboxRow) -> None:
         """Put the messages about the end of an execution. Raises NotTold, StoreFailure."""
         found = self._runtime.store.execution(row.subject)
-        if found is None or found.ended is None or self._runtime.was_scripted(row.subject):
+        if found is None or found.ended is None:
+            return
+        rules = [rule for rule in known(self._kept) if rule.is_about(found.playbook)]
+        if not rules or self._runtime.was_scripted(row.subject):
             return
         run = ended_run(self._runtime, found)
-        rules = [rule for rule in known(self._kept) if rule.is_about(run.playbook)]
         for _ in range(_TRIES):
             states, rows = self._decided(rules, run)
             if self._kept.decide_told(states, rows, instead_of=row.number):
@@ -210,14 +214,12 @@ def late_mark(execution_id: str) -> str:
 def ended_run(runtime: Runtime, row: ExecutionRow) -> EndedRun:
     """An execution that is over, with code and message of its failure; secrets are hidden as in its log."""
     run = EndedRun(row.execution_id, row.playbook, row.status, row.started, row.ended, row.error or "")
-    if row.status not in ("failed", "blocked"):
+    if row.status not in FAILING:
         return run
-    try:
-        for _, event in events_of(runtime, row.execution_id):
-            if event.event_type == "workflow.finished":
-                run = _with_error(run, event.data.get("error"), event.data.get("reason"))
-    except UnreadableExecution:
-        pass
+    for record in deque(runtime.store.read(row.execution_id), len(END)):
+        event = hydrate(record, runtime.blobs)
+        if event.event_type == "workflow.finished":
+            run = _with_error(run, event.data.get("error"), event.data.get("reason"))
     return run
 
 

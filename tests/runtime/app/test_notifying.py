@@ -24,6 +24,7 @@ from noetl.app.mailing import NotMailed, mail_of
 from noetl.app.notifying import ENDS
 from noetl.app.outbox_delivery import TRIES, OutboxDelivery
 from noetl.app.telling import deliveries_of
+from noetl.ports import Record
 from noetl.ports.outbox import Outbox, OutboxRow, Telling, WantedOutbox
 from noetl.secrets.credentials import Credentials
 from noetl.server.checked_documents import BadDocument
@@ -158,6 +159,20 @@ def test_what_it_is_not_about_is_not_told(tmp_path: Path) -> None:
         run(up, FAILS)
         told(up, tells)
         assert len(hook.bodies) == 1
+
+
+def test_the_log_of_an_end_that_nobody_is_told_of_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with hooked() as hook, served(tmp_path) as up:
+        put(up, {"webhook": {"url": hook.url}}, playbooks=["etl/*"])
+        tells, one, read, asked = delivery(up), run(up, FAILS), up.runtime.store.read, list[str]()
+
+        def counted(execution_id: str, after: int = 0) -> Iterator[Record]:
+            asked.append(execution_id)
+            return read(execution_id, after)
+
+        monkeypatch.setattr(up.runtime.store, "read", counted)
+        told(up, tells)
+        assert one not in asked and outbox_of(up).outbox_rows(WantedOutbox()) == ()
 
 
 def test_one_that_is_late_is_told_once_and_when_it_is_over(tmp_path: Path) -> None:
