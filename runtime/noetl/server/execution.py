@@ -119,6 +119,7 @@ class OwnedExecution:
         self._answers: BoundedTable[tuple[str, str], Answer] = BoundedTable(ANSWERS_KEPT)
         self._begun: dict[str, tuple[str, int]] = {}
         self._searches, self._ctx = bool(program.plan.search), self.execution.ctx
+        self._attributes: tuple[ExecutionAttribute, ...] | None = None  # not known of one that is gone on with
 
     def create(
         self, request: Request, row: ExecutionRow, key: StartKey | None = None
@@ -127,14 +128,9 @@ class OwnedExecution:
         turn = self._turn()
         start(turn, request)
         decide(turn)
-        execution = self.execution
-        # The first turn may end the execution already. The row says so in the transaction that creates it, else a
-        # crash after that would leave an execution that is over among those that are open.
-        row, found_by = self._stands(row), self._found_by()
-        records = self._decided(turn.events)
-        self._keep(lambda: self._store.create(row, records, key=key, attributes=found_by))
-        self.dues.written(execution.timers, self._turned)
-        return turn.events, effects(self.program, execution)
+        self._store_first(turn, row, key)
+        self.dues.written(self.execution.timers, self._turned)
+        return turn.events, effects(self.program, self.execution)
 
     def create_faulted(
         self, request: Request, row: ExecutionRow, problem: dict[str, Json], key: StartKey | None = None
@@ -143,10 +139,15 @@ class OwnedExecution:
         turn = self._turn()
         record_request(turn, request)
         reports.fault(turn, problem)
+        self._store_first(turn, row, key)
+        return turn.events, []
+
+    def _store_first(self, turn: Turn, row: ExecutionRow, key: StartKey | None) -> None:
+        # The first turn may end the execution already. The row says so in the transaction that creates it, else a
+        # crash after that would leave an execution that is over among those that are open.
         row, found_by = self._stands(row), self._found_by()
         records = self._decided(turn.events)
         self._keep(lambda: self._store.create(row, records, key=key, attributes=found_by))
-        return turn.events, []
 
     def sent(self, order: SendSignal, outcome: dict[str, Json]) -> tuple[list[Event], list[Order]]:
         """The signal of a parked task is with its receivers, or has none."""
@@ -358,7 +359,7 @@ class OwnedExecution:
             # The position that is expected in the log is the fence against a second server: if somebody else has
             # appended since, the store raises Conflict and nothing of this turn is kept.
             # `ctx` is another mapping whenever it has changed.
-            changed = self._found_by() if self._searches and execution.ctx is not self._ctx else None
+            changed = self._newly_found_by() if self._searches and execution.ctx is not self._ctx else None
             expected, records = execution.position - len(turn.events), self._decided(turn.events)
             name, status, ended = execution.execution_id, status_of(execution), self._shown_end(execution.ended)
             # What the engine's mistake ended is over, whatever came; it is read when that is tried again.
@@ -401,12 +402,17 @@ class OwnedExecution:
     def _found_by(self) -> "tuple[ExecutionAttribute, ...]":
         """The attributes that it is found by now."""
         plan, execution = self.program.plan, self.execution
-        self._ctx = execution.ctx
-        if not (plan.labels or plan.search or execution.labels):
-            return ()
-        from noetl.server.found_by import attributes_of  # most playbooks have none
+        self._ctx, self._attributes = execution.ctx, ()
+        if plan.labels or plan.search or execution.labels:
+            from noetl.server.found_by import attributes_of  # most playbooks have none
 
-        return attributes_of(self.program, execution)
+            self._attributes = attributes_of(self.program, execution)
+        return self._attributes
+
+    def _newly_found_by(self) -> "tuple[ExecutionAttribute, ...] | None":
+        """The attributes that it is found by now; None where they are those that were stored last."""
+        before, found = self._attributes, self._found_by()
+        return None if found == before else found
 
     def _stands(self, row: ExecutionRow) -> ExecutionRow:
         """The row of an execution that is made, as it stands behind its first turn."""

@@ -1,5 +1,6 @@
 """Labels and search attributes of executions: at which moments they are asked, and what is left out."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from harness.serving import Served, served, until
 from noetl.app.programs import program_of
 from noetl.engine.execution import Execution
 from noetl.engine.found_by import search_values
+from noetl.ports import Append
 from noetl.ports.queries import ExecutionAttribute
 from noetl.server.found_by import attributes_of
+from noetl.store.memory import MemoryStore
 from noetl_ir.expr import Json
 from noetl_ir.plan import LONGEST_LABEL
 
@@ -118,6 +121,29 @@ def test_they_are_asked_at_the_start_and_when_ctx_changes(up: Served) -> None:
     assert (whole["labels"], whole["search"]) == (labels, {"first": "two", "at": "the bridge"})
     assert not up.client.get("/executions", params={"query": "label.team:data"}).json()["executions"]
     assert up.client.get("/counts/search.at").json()["counts"] == [{"value": "the bridge", "count": 1}]
+
+
+def test_what_is_as_it_was_is_not_stored_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys of `ctx` that a step sets are mostly others than those that its playbook is found by."""
+    stored, append_all = list[tuple[ExecutionAttribute, ...]](), MemoryStore.append_all
+
+    def watched(store: MemoryStore, appends: Sequence[Append]) -> None:
+        stored.extend(append.attributes for append in appends if append.attributes is not None)
+        append_all(store, appends)
+
+    monkeypatch.setattr(MemoryStore, "append_all", watched)
+    names = ("start", "second", "third", "last")
+    steps = "".join(
+        f"  - step: {name}\n"
+        f"    tool: {{name: t, kind: python, code: 'result = {number}', spec: {{policy: {{rules: [{{else: {{then: "
+        f"{{do: continue, set_ctx: {{{key}: '{{{{ outcome.result }}}}'}}}}}}}}]}}}}}}\n"
+        f"    next: {{arcs: [{{step: {names[number + 1]}}}]}}\n"
+        for number, (name, key) in enumerate(zip(names[:3], ("other", "at", "other"), strict=True))
+    )
+    last = "  - {step: last, tool: {kind: noop}}\n"
+    ran = run(HEAD + "executor: {spec: {search: {at: '{{ ctx.at }}'}}}\nworkflow:\n" + steps + last, real=True)
+    assert (ran.status, ran.execution.ctx) == ("completed", {"other": 2, "at": 1})
+    assert stored == [(ExecutionAttribute("search.at", "string", "1"),)]
 
 
 @pytest.mark.parametrize(
