@@ -7,7 +7,7 @@ import click
 from noetl.app.clock import WallClock
 from noetl.app.documents import dead_letter_document
 from noetl.app.runtime import Runtime
-from noetl.cli.remote import UnknownToServer, all_pages, ask_server
+from noetl.cli.remote import all_pages, ask_server
 from noetl.cli.stores import existing_runtime, is_remote, json_option, runtime_to_change, server_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
 from noetl.ports.outbox import Outbox, Telling, WantedOutbox
@@ -48,7 +48,7 @@ def retry(numbers: tuple[int, ...], url: str, as_json: bool) -> int:
     """Have a server try dead letters again, as if they had not failed."""
     for number in numbers:
         if is_remote(url):
-            _ask(url, "POST", f"/dead-letters/{number}/retry")
+            ask_server(url, "POST", f"/dead-letters/{number}/retry")
         else:
             with runtime_to_change(url) as runtime:
                 if not _outbox(runtime).revive_outbox(number, WallClock().now()):
@@ -66,7 +66,7 @@ def drop(numbers: tuple[int, ...], url: str, as_json: bool) -> int:
     """Forget dead letters: nobody is told any more."""
     for number in numbers:
         if is_remote(url):
-            _ask(url, "DELETE", f"/dead-letters/{number}")
+            ask_server(url, "DELETE", f"/dead-letters/{number}")
         else:
             with runtime_to_change(url) as runtime:
                 found = _outbox(runtime).outbox_rows(WantedOutbox(dead=True, after=number - 1, limit=1))
@@ -75,13 +75,6 @@ def drop(numbers: tuple[int, ...], url: str, as_json: bool) -> int:
                 _outbox(runtime).settle_outbox(number)
     _tell("dropped", numbers, as_json=as_json)
     return 0
-
-
-def _ask(url: str, method: str, path: str) -> None:
-    try:
-        ask_server(url, method, path)
-    except UnknownToServer as problem:
-        raise Problem(str(problem)) from None
 
 
 def _outbox(runtime: Runtime) -> Outbox:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+from uuid import uuid4
 
 import click
 
 from noetl.app.clock import WallClock
 from noetl.app.schedule_book import ScheduleBook
-from noetl.cli.remote import UnknownToServer, ask_server
+from noetl.cli.remote import ask_server
 from noetl.cli.standing import StandingDocuments, list_in
 from noetl.cli.standing_commands import StandingCommands, StandingTable, spec_lines
 from noetl.cli.stores import is_remote, json_option, server_option, store_option
@@ -60,11 +60,7 @@ def start(name: str, url: str, as_json: bool) -> int:
     """
     if not is_remote(url):
         raise click.UsageError("a server starts it: give --server URL")
-    key = os.urandom(16).hex()
-    try:
-        told = ask_server(url, "POST", f"{_KEPT.path_of(name)}/start", key=key)
-    except UnknownToServer as problem:
-        raise Problem(str(problem)) from None
+    told = ask_server(url, "POST", f"{_KEPT.path_of(name)}/start", key=str(uuid4()))
     click.echo(json_text(told) if as_json else str(told.get("execution_id")))
     return 0
 

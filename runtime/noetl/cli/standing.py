@@ -10,7 +10,7 @@ from noetl.app.runtime import Runtime
 from noetl.app.standing_book import NoSuchDocument, StandingBook
 from noetl.cli.acting import by_user
 from noetl.cli.document_files import DocumentFile
-from noetl.cli.remote import UnknownToServer, all_pages, ask_server
+from noetl.cli.remote import all_pages, ask_server
 from noetl.cli.stores import existing_runtime, is_remote, opened_runtime, runtime_to_change
 from noetl.cli.text import Problem, escaped
 from noetl.server.checked_documents import BadDocument
@@ -78,10 +78,7 @@ class StandingDocuments(Generic[KeptBook]):
     ) -> dict[str, Json]:
         """The answer of a server about one of them, or of the book of a store. Raises Problem."""
         if is_remote(url):
-            try:
-                return ask_server(url, method, f"{self.path_of(name)}{what}")
-            except UnknownToServer as problem:
-                raise Problem(str(problem)) from None
+            return ask_server(url, method, f"{self.path_of(name)}{what}")
         with (existing_runtime if method == "GET" else runtime_to_change)(url) as runtime:
             try:
                 with by_user():

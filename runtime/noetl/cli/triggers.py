@@ -8,11 +8,11 @@ import click
 
 from noetl.app.clock import WallClock
 from noetl.app.trigger_book import TriggerBook
-from noetl.cli.remote import UnknownToServer, ask_server
+from noetl.cli.remote import ask_server
 from noetl.cli.standing import StandingDocuments, list_in
 from noetl.cli.standing_commands import StandingCommands, StandingTable, spec_lines
 from noetl.cli.stores import is_remote, json_option, server_option, store_option
-from noetl.cli.text import Problem, amount, escaped, json_text
+from noetl.cli.text import amount, escaped, json_text
 from noetl.server.triggers.document import KIND, trigger_of
 from noetl_ir.expr import Json
 
@@ -45,10 +45,7 @@ def retry(name: str, drop: bool, url: str, as_json: bool) -> int:
     """Have a server start what a trigger could not start, each once. What still cannot be started stays."""
     if not is_remote(url):
         raise click.UsageError("a server starts it: give --server URL")
-    try:
-        told = ask_server(url, "POST", f"{_KEPT.path_of(name)}/retry", {"drop": drop})
-    except UnknownToServer as problem:
-        raise Problem(str(problem)) from None
+    told = ask_server(url, "POST", f"{_KEPT.path_of(name)}/retry", {"drop": drop})
     rows = [row for row in list_in(told, "letters") if isinstance(row, dict)]
     if as_json:
         click.echo(json_text([*rows]))
