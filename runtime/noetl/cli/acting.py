@@ -7,7 +7,7 @@ import pwd
 from contextlib import AbstractContextManager
 
 from noetl.ports import Store
-from noetl.ports.actors import Actor, acting
+from noetl.ports.actors import ASKED, Actor, acting
 
 
 def user(deed: str = "", subject: str = "") -> Actor:
@@ -26,11 +26,11 @@ def by_user(deed: str = "") -> AbstractContextManager[None]:
 
 
 def record_alone(store: Store, deed: str, subject: str) -> None:
-    """Record what changes nothing in a store itself, before it is done. Raises StoreFailure."""
+    """Record what changes nothing in a store itself, as `asked`, before it is done. Raises StoreFailure."""
     from noetl.ports.audit import Audited, audit_row  # a run needs neither
 
     if isinstance(store, Audited):  # a server records by itself what it is asked
-        store.audit.add_deed(audit_row(user(), deed, subject))
+        store.audit.add_deed(audit_row(user(), deed, subject, ASKED))
 
 
 def record_beside(url: str, deed: str, subject: str) -> None:

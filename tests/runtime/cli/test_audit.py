@@ -26,6 +26,9 @@ def test_what_is_done_beside_a_store_is_listed(home: "Home") -> None:
     rows = home.json("audit")
     assert isinstance(rows, list)
     found = [(row["deed"], row["subject"]) for row in reversed(rows) if isinstance(row, dict)]
+    # What no transaction of the store has with it is recorded before it is done.
+    before = {row["deed"] for row in rows if isinstance(row, dict) and row["outcome"] == "asked"}
+    assert {"token-add", "credential-add"} <= before and not before & {"start", "purge"}
     assert found == [
         ("start", execution),
         ("pause", execution),
