@@ -15,6 +15,7 @@ from noetl.api.standing import StandingBody, kept, page_of, removed, told_of
 from noetl.app.clock import WallClock
 from noetl.app.documents import dead_letter_document
 from noetl.app.notification_book import NotificationBook
+from noetl.app.outbox_delivery import drop_dead
 from noetl.ports.outbox import Outbox, Telling, WantedOutbox
 
 
@@ -76,11 +77,9 @@ async def retry_dead_letter(request: Request) -> Response:
 
 async def drop_dead_letter(request: Request) -> Response:
     """Forget a dead letter."""
-    number, outbox = _number(request), _outbox(request)
-    found = await run_in_threadpool(outbox.outbox_rows, WantedOutbox(dead=True, after=number - 1, limit=1))
-    if not found or found[0].number != number:
+    number = _number(request)
+    if not await run_in_threadpool(drop_dead, _outbox(request), number):
         raise Unknown(f"there is no dead letter {number}")
-    await run_in_threadpool(outbox.settle_outbox, number)
     return Response(status_code=204)
 
 

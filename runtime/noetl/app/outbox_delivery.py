@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from noetl.host.log_lines import log_line
 from noetl.ports import Clock, Damaged, StoreFailure
-from noetl.ports.outbox import Outbox, OutboxRow
+from noetl.ports.outbox import Outbox, OutboxRow, WantedOutbox
 
 EVERY = 1.0
 """Seconds between two looks."""
@@ -155,3 +155,12 @@ class OutboxDelivery(threading.Thread):
             text = f"internal error: {type(error).__name__}: {error} (please report)"
             self._say(log_line("error", f"{row.topic}, {row.subject}: {text}"))
             raise NotTold(f"internal error: {type(error).__name__}") from error
+
+
+def drop_dead(outbox: Outbox, number: int) -> bool:
+    """Forget a dead row; whether there was one. Raises StoreFailure."""
+    found = outbox.outbox_rows(WantedOutbox(dead=True, after=number - 1, limit=1))
+    if not found or found[0].number != number:
+        return False
+    outbox.settle_outbox(number)
+    return True

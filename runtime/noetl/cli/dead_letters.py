@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import click
 
 from noetl.app.clock import WallClock
 from noetl.app.documents import dead_letter_document
+from noetl.app.outbox_delivery import drop_dead
 from noetl.app.runtime import Runtime
+from noetl.cli.acting import record_alone
 from noetl.cli.remote import all_pages, ask_server
 from noetl.cli.stores import existing_runtime, is_remote, json_option, runtime_to_change, server_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
@@ -46,13 +50,12 @@ def list_(url: str, as_json: bool) -> int:
 @json_option
 def retry(numbers: tuple[int, ...], url: str, as_json: bool) -> int:
     """Have a server try dead letters again, as if they had not failed."""
-    for number in numbers:
-        if is_remote(url):
+    if is_remote(url):
+        for number in numbers:
             ask_server(url, "POST", f"/dead-letters/{number}/retry")
-        else:
-            with runtime_to_change(url) as runtime:
-                if not _outbox(runtime).revive_outbox(number, WallClock().now()):
-                    raise Problem(f"there is no dead letter {number}")
+    else:
+        now = WallClock().now()
+        _change(url, "dead-letter-retry", numbers, lambda outbox, number: outbox.revive_outbox(number, now))
     _tell("tried again", numbers, as_json=as_json)
     return 0
 
@@ -64,17 +67,22 @@ def retry(numbers: tuple[int, ...], url: str, as_json: bool) -> int:
 @json_option
 def drop(numbers: tuple[int, ...], url: str, as_json: bool) -> int:
     """Forget dead letters: nobody is told any more."""
-    for number in numbers:
-        if is_remote(url):
+    if is_remote(url):
+        for number in numbers:
             ask_server(url, "DELETE", f"/dead-letters/{number}")
-        else:
-            with runtime_to_change(url) as runtime:
-                found = _outbox(runtime).outbox_rows(WantedOutbox(dead=True, after=number - 1, limit=1))
-                if not found or found[0].number != number:
-                    raise Problem(f"there is no dead letter {number}")
-                _outbox(runtime).settle_outbox(number)
+    else:
+        _change(url, "dead-letter-drop", numbers, drop_dead)
     _tell("dropped", numbers, as_json=as_json)
     return 0
+
+
+def _change(url: str, deed: str, numbers: tuple[int, ...], change: Callable[[Outbox, int], bool]) -> None:
+    """Change dead letters of a store beside us; `change` says whether there was one. Raises Problem."""
+    with runtime_to_change(url) as runtime:
+        for number in numbers:
+            record_alone(runtime.store, deed, str(number))
+            if not change(_outbox(runtime), number):
+                raise Problem(f"there is no dead letter {number}")
 
 
 def _outbox(runtime: Runtime) -> Outbox:

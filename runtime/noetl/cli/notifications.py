@@ -36,7 +36,8 @@ def notifications() -> None:
 @json_option
 def test(name: str, url: str, as_json: bool) -> int:
     """Have a server send a message that is about nothing, to see that it comes through."""
-    _SHOWN.tell([_KEPT.asked(url, name, "POST", "/test", lambda book: book.test(name))], as_json=as_json)
+    told = _KEPT.asked(url, name, "POST", "/test", lambda book: book.test(name), deed="notification-test")
+    _SHOWN.tell([told], as_json=as_json)
     return 0
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from noetl.app.runtime import Runtime
 from noetl.app.standing_book import NoSuchDocument, StandingBook
-from noetl.cli.acting import by_user
+from noetl.cli.acting import by_user, record_alone
 from noetl.cli.document_files import DocumentFile
 from noetl.cli.remote import all_pages, ask_server
 from noetl.cli.stores import existing_runtime, is_remote, opened_runtime, runtime_to_change
@@ -74,15 +74,20 @@ class StandingDocuments(Generic[KeptBook]):
             return self._book(runtime).documents()
 
     def asked(
-        self, url: str, name: str, method: str, what: str, here: Callable[[KeptBook], dict[str, Json]]
+        self, url: str, name: str, method: str, what: str, here: Callable[[KeptBook], dict[str, Json]], deed: str = ""
     ) -> dict[str, Json]:
-        """The answer of a server about one of them, or of the book of a store. Raises Problem."""
+        """The answer of a server about one of them, or of the book of a store; there a `deed` is recorded first that
+        changes nothing which is recorded by itself. Raises Problem.
+        """
         if is_remote(url):
             return ask_server(url, method, f"{self.path_of(name)}{what}")
         with (existing_runtime if method == "GET" else runtime_to_change)(url) as runtime:
             try:
+                book = self._book(runtime)
+                if deed:
+                    record_alone(runtime.store, deed, name)
                 with by_user():
-                    return here(self._book(runtime))
+                    return here(book)
             except NoSuchDocument as problem:
                 raise Problem(str(problem)) from None
 

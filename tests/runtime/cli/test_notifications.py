@@ -66,4 +66,12 @@ def test_dead_letters_are_listed_tried_again_and_dropped(home: "Home") -> None:
         assert home.run("dead-letters", "retry", "1").returncode == 1
         assert home.run("dead-letters", "drop", "1", "--server", url).returncode == 1, "it is dead no more"
         assert home.run("dead-letters", "drop", "2").returncode == 0
+        # Told of alike, whoever did it.
+        assert home.run("notifications", "test", "ops/oncall").returncode == 0
+        rows = home.json("audit", "--outcome", "asked")
+        deeds = [(row["via"], row["deed"], row["subject"]) for row in reversed(rows)]  # type: ignore[call-overload,index]
+        assert deeds == [
+            ("api", "dead-letter-retry", "1"), ("cli", "dead-letter-retry", "1"), ("api", "dead-letter-drop", "1"),
+            ("cli", "dead-letter-drop", "2"), ("cli", "notification-test", "ops/oncall"),
+        ]  # fmt: skip
     assert "no dead letters" in home.run("dead-letters", "list").stderr
