@@ -63,11 +63,6 @@ class NotificationBook(StandingBook[NotificationRow]):
     def _paused(self, row: NotificationRow, *, paused: bool) -> NotificationRow:
         return row._replace(paused=paused)
 
-    def _moved(self, before: NotificationRow, after: NotificationRow) -> bool:
-        # No server moves one by itself.
-        self._kept.put(after)
-        return True
-
     def _told(self, row: NotificationRow) -> dict[str, Json]:
         waiting = self._outbox.outbox_rows(WantedOutbox(topic=MESSAGES + row.name, limit=1_000))
         told: dict[str, Json] = {

@@ -71,16 +71,12 @@ class StandingBook(ABC, Generic[Row]):
     def _told(self, row: Row) -> dict[str, Json]:
         """How one stands."""
 
-    def _moved(self, before: Row, after: Row) -> bool:
-        """Replace a row; whether it was still as it was before."""
-        return self._kept.move(before, after)
-
     def _changed(self, name: str, *, paused: bool) -> dict[str, Json]:
         while True:
             row = self.row(name)
             after = self._paused(row, paused=paused)
-            # A server may move it at the same time.
-            if self._moved(row, after):
+            # A server may move it, or somebody replace it, at the same time.
+            if self._kept.move(row, after):
                 return self._told(after)
 
     def _unknown(self, name: str) -> NoSuchDocument:

@@ -21,10 +21,12 @@ from aiosmtpd.smtp import AuthResult, LoginPassword
 from harness.running import HEAD
 from harness.serving import Served, served, until
 from noetl.app.mailing import NotMailed, mail_of
+from noetl.app.notification_book import NotificationBook
 from noetl.app.notifying import ENDS
 from noetl.app.outbox_delivery import TRIES, OutboxDelivery
 from noetl.app.telling import deliveries_of
 from noetl.ports import Record
+from noetl.ports.notifications import NotificationRow
 from noetl.ports.outbox import Outbox, OutboxRow, Telling, WantedOutbox
 from noetl.secrets.credentials import Credentials
 from noetl.server.checked_documents import BadDocument
@@ -173,6 +175,27 @@ def test_the_log_of_an_end_that_nobody_is_told_of_is_not_read(tmp_path: Path, mo
         monkeypatch.setattr(up.runtime.store, "read", counted)
         told(up, tells)
         assert one not in asked and outbox_of(up).outbox_rows(WantedOutbox()) == ()
+
+
+def test_one_that_is_replaced_while_it_is_paused_keeps_its_new_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(tmp_path) as up:
+        put(up, {"webhook": {"url": "http://127.0.0.1:1/old"}})
+        row_of = NotificationBook.row
+
+        def row_before_another(book: NotificationBook, name: str) -> NotificationRow:
+            found = row_of(book, name)
+            monkeypatch.undo()
+            put(up, {"webhook": {"url": "http://127.0.0.1:1/new"}})
+            return found
+
+        monkeypatch.setattr(NotificationBook, "row", row_before_another)
+        shown = up.client.post("/notifications/oncall/pause").json()
+        assert (shown["paused"], shown["document"]["spec"]["to"]["webhook"]["url"]) == (True, "http://127.0.0.1:1/new")
+        up.client.post("/notifications/oncall/resume")
+        deeds = [row["deed"] for row in up.client.get("/audit").json()["audit"]]
+        assert deeds[:3] == ["notification-resume", "notification-pause", "notification-put"]
 
 
 def test_one_that_is_late_is_told_once_and_when_it_is_over(tmp_path: Path) -> None:

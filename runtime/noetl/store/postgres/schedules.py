@@ -8,4 +8,3 @@ class PostgresSchedules(PostgresPart, SqlSchedules):
     """The schedules of a store."""
 
     operation = "schedule"
-    locking = "FOR UPDATE"

@@ -26,6 +26,8 @@ class PostgresPart:
     """
 
     operation = ""
+    locking = "FOR UPDATE"
+    """How a query locks the rows that it finds (`SqlPart.locking`): of two that change one the second waits."""
 
     def __init__(self, access: DatabaseAccess) -> None:
         self._access = access

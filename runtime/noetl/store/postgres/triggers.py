@@ -8,4 +8,3 @@ class PostgresTriggers(PostgresPart, SqlTriggers):
     """The triggers of a store."""
 
     operation = "trigger"
-    locking = "FOR UPDATE"
