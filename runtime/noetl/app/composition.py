@@ -116,17 +116,16 @@ def server_of(
     changed: Callable[[str], None],
     say: Callable[[str], None],
     asked: Container[str] | None = None,
-    measures: Measures | None = None,
 ) -> Server:
     """The driver of every execution of a runtime: with the workers of a bus, or with one in the same thread (None).
 
     `changed` is called with the execution that has a new event. Of executions that it did not start, only those that
-    are `asked` for are taken up, where that is said. What it does is counted in `measures`.
+    are `asked` for are taken up, where that is said.
     """
     from noetl.app.measuring import EventMeasures
     from noetl.host.measures import Measures
 
-    measures = measures or Measures()
+    measures = Measures()
     events = EventMeasures(measures)
     if bus is None:
         return _with_local_worker(runtime, changed, say, asked, measures, events)
@@ -220,23 +219,18 @@ def _with_local_worker(
     runtime: Runtime, changed: Callable[[str], None], say: Callable[[str], None], asked: Container[str] | None,
     measures: Measures, events: EventMeasures,
 ) -> Server:  # fmt: skip
-    from noetl.app.lifecycle_lines import LifecycleLines
     from noetl.app.measuring import MeasuredKeep
     from noetl.server.service import Service
 
     settings, times, store_retry = runtime.settings, _Times(WallClock(), SteadyClock()), StoreRetry(math.inf, say)
     bus = _local_bus(settings, times)
     environments = _local_environments(runtime, unforeseen(), _local_output(runtime, changed))
-
-    lifecycle = LifecycleLines(say) if runtime.settings.tells_lifecycle else None
+    observe_any = _observer(runtime, events, changed, say)
 
     def observe(execution: Execution, program: Program, event: Event) -> None:
-        events.observe(execution, program, event)
-        if lifecycle is not None:
-            lifecycle.observe(execution, program, event)
         if execution.is_over:
             environments.forget(execution.execution_id)
-        changed(execution.execution_id)
+        observe_any(execution, program, event)
 
     def skips(execution_id: str) -> bool:
         return (asked is not None and execution_id not in asked) or runtime.was_scripted(execution_id)
@@ -262,13 +256,37 @@ def _with_bus(
     import os
 
     from noetl.app.idle import IdleWorker, Sleeper
-    from noetl.app.lifecycle_lines import LifecycleLines
     from noetl.app.measuring import MeasuredKeep
     from noetl.server.service import Service
     from noetl.server.workers.leases import Leases
     from noetl.server.workers.macs import Macs
     from noetl.server.workers.registry import WorkerRegistry
     from noetl.server.workers.remote import RemoteWorkers
+
+    times, monotonic, sleeper = _Times(WallClock(), SteadyClock()), MonotonicClock(), Sleeper()
+    store_retry = StoreRetry(math.inf, say)
+    # The name tells this process from every other, also from one of the same machine before a restart, whose last
+    # words may still come.
+    registry = WorkerRegistry(bus, bus, monotonic, os.urandom(8).hex())
+    tracker = RemoteWorkers(Leases(monotonic), registry, Macs(runtime.store.claims_key))
+    control = _control(
+        runtime, bus, tracker, _observer(runtime, events, changed, say), times, store_retry, batching=EVERY_ROUND,
+        say=say, secrets=OwnSecrets(runtime.store.claims_key), keep=MeasuredKeep(store_retry, measures),
+    )  # fmt: skip
+    bus.listen(sleeper.wake)
+    service = Service(
+        control, store=runtime.store, worker=IdleWorker(), waiter=sleeper, clock=times.steady,
+        load=runtime.programs.load, skips=runtime.was_scripted, say=say, reaches=lambda: bus.room(STOPS) > 0,
+        store_retry=store_retry, look=runtime.check_room, measures=measures, oldest_orders=events.oldest_orders,
+    )  # fmt: skip
+    return Server(service, registry)
+
+
+def _observer(
+    runtime: Runtime, events: EventMeasures, changed: Callable[[str], None], say: Callable[[str], None]
+) -> EventObserver:
+    """Counts each event, has it in the log where that is wanted, and tells who waits for it."""
+    from noetl.app.lifecycle_lines import LifecycleLines
 
     lifecycle = LifecycleLines(say) if runtime.settings.tells_lifecycle else None
 
@@ -278,23 +296,7 @@ def _with_bus(
             lifecycle.observe(execution, program, event)
         changed(execution.execution_id)
 
-    times, monotonic, sleeper = _Times(WallClock(), SteadyClock()), MonotonicClock(), Sleeper()
-    store_retry = StoreRetry(math.inf, say)
-    # The name tells this process from every other, also from one of the same machine before a restart, whose last
-    # words may still come.
-    registry = WorkerRegistry(bus, bus, monotonic, os.urandom(8).hex())
-    tracker = RemoteWorkers(Leases(monotonic), registry, Macs(runtime.store.claims_key))
-    control = _control(
-        runtime, bus, tracker, observe, times, store_retry, batching=EVERY_ROUND, say=say,
-        secrets=OwnSecrets(runtime.store.claims_key), keep=MeasuredKeep(store_retry, measures),
-    )  # fmt: skip
-    bus.listen(sleeper.wake)
-    service = Service(
-        control, store=runtime.store, worker=IdleWorker(), waiter=sleeper, clock=times.steady,
-        load=runtime.programs.load, skips=runtime.was_scripted, say=say, reaches=lambda: bus.room(STOPS) > 0,
-        store_retry=store_retry, look=runtime.check_room, measures=measures, oldest_orders=events.oldest_orders,
-    )  # fmt: skip
-    return Server(service, registry)
+    return observe
 
 
 def _control(
