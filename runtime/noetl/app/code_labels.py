@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from noetl.engine.program import Program
+from noetl.host.measures import OTHER
 from noetl_ir.error_codes import ERRORS
 from noetl_ir.expr import Literal, Template, entries_of
 from noetl_ir.plan import Plan
 
-OTHER = "other"
 UNKNOWN = "unknown"
-"""The labels of a code that a run made up, and of an error that has none."""
+"""The label of an error that has no code. One that a run made up is `OTHER`."""
 
 LONGEST = 64
 """Characters of a label."""

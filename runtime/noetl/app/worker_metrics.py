@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
-from noetl.host.measures import WORKER, Measures, label_of
+from noetl.host.measures import WORKER, Measures, escaped_label, label_of
 from noetl.ports import ToolCall
 from noetl.worker.worker import Worker
 from noetl_ir.outcome import Outcome
@@ -38,7 +38,7 @@ class WorkerMeasures:
             ("noetl_worker_busy_slots", "Pipelines that it has.", worker.busy if worker is not None else 0),
             ("noetl_worker_leaving", "1 while it takes no more.", int(worker is not None and worker.leaving)),
         )
-        label = label_of(self._pool).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        label = escaped_label(label_of(self._pool))
         for name, text, value in gauges:
             lines += [f"# HELP {name} {text}", f"# TYPE {name} gauge", f'{name}{{pool="{label}"}} {value}']
         return "\n".join(lines) + "\n" + self._measures.text()

@@ -140,7 +140,7 @@ class Measures:
         if not found and not family.labels:
             found = [((), 0, 0.0, [0] * (len(family.bounds) + 1))]
         for key, count, total, buckets in found:
-            labels = [f'{label}="{_escaped(value)}"' for label, value in zip(family.labels, key, strict=True)]
+            labels = [f'{label}="{escaped_label(value)}"' for label, value in zip(family.labels, key, strict=True)]
             if not family.bounds:
                 yield f"{name}{_braced(labels)} {count}"
                 continue
@@ -162,5 +162,6 @@ def _braced(labels: Sequence[str]) -> str:
     return f"{{{','.join(labels)}}}" if labels else ""
 
 
-def _escaped(value: str) -> str:
+def escaped_label(value: str) -> str:
+    """The value of a label as it stands between quotes."""
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
