@@ -4,20 +4,13 @@ from collections.abc import Iterator
 
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of, program_of
-from noetl.app.tracing.spans import ROOT, SpanRow, TraceReader
+from noetl.app.tracing.spans import ROOT, SpanRow, TraceReader, received_by
 from noetl.ports import ExecutionRow, Wanted
 from noetl_ir.events import Event
-from noetl_ir.trace_ids import TraceContext, context_of, span_id_of, trace_id_of
+from noetl_ir.trace_ids import TraceContext, span_id_of, trace_id_of
 
 MOST_CHILDREN = 1_000
 """The children that are looked for: each is a log of which the first event is read."""
-
-
-def received_by(first: Event) -> TraceContext | None:
-    """The context that the start of an execution came with, by the first event of its log."""
-    started_by = first.data.get("started_by")
-    header = started_by.get("traceparent") if isinstance(started_by, dict) else None
-    return context_of(header) if isinstance(header, str) else None
 
 
 def first_of(runtime: Runtime, execution_id: str) -> Event | None:

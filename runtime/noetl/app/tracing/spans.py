@@ -137,8 +137,7 @@ class TraceReader:
     def _begin_root(self, event: Event) -> None:
         data = event.data
         started_by = data.get("started_by")
-        header = started_by.get("traceparent") if isinstance(started_by, dict) else None
-        if isinstance(header, str) and (received := context_of(header)) is not None:
+        if (received := received_by(event)) is not None:
             self._trace_id, self._above = received.trace_id, received.span_id
         plan = self._program.plan
         root = _Open(
@@ -259,6 +258,13 @@ class TraceReader:
     def _is_routing(self, task: int) -> bool:
         row = self._program.plan.tasks[task]
         return row.generated and row.kind == "noop"
+
+
+def received_by(first: Event) -> TraceContext | None:
+    """The context that the start of an execution came with, by the first event of its log."""
+    started_by = first.data.get("started_by")
+    header = started_by.get("traceparent") if isinstance(started_by, dict) else None
+    return context_of(header) if isinstance(header, str) else None
 
 
 def _code_of(error: Json) -> str:

@@ -8,7 +8,8 @@ from noetl.app.outbox_delivery import NotTold
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import UnreadableExecution
 from noetl.app.tracing.exporting import NotExported, SpanExporter
-from noetl.app.tracing.reading import first_of, received_by, spans_of
+from noetl.app.tracing.reading import first_of, spans_of
+from noetl.app.tracing.spans import received_by
 from noetl.host.trace_sampling import Tracing
 from noetl.ports.outbox import OutboxRow
 from noetl.server.children import NotFound
