@@ -216,15 +216,20 @@ async def signal(request: Request) -> Response:
 async def post_signal(request: Request) -> Response:
     """Send a named signal to the oldest wait under a key, else keep it for one. With an `Idempotency-Key` once."""
     body = await body_of(request, LetterBody)
-    once = uuid4().hex
-    if (key := request.headers.get(KEY)) is not None:
-        try:
-            once = start_key(key, {}).key
-        except BadKey as problem:
-            raise BadRequest(f"`{KEY}`: {problem}") from None
-    letter = Letter(body.key, body.name, body.data, f"api {once}", kept_for(body.keep_for), is_exact=True)
+    once = f"api {once_key(request)}"
+    letter = Letter(body.key, body.name, body.data, once, kept_for(body.keep_for), is_exact=True)
     is_delivered = await run_in_threadpool(service_of(request).post_letter, letter)
     return JSONResponse({"key": body.key, "name": body.name, "delivered": is_delivered}, 202)
+
+
+def once_key(request: Request) -> str:
+    """The key of what a request wants once, a new one where it has none. Raises BadRequest."""
+    if (key := request.headers.get(KEY)) is None:
+        return uuid4().hex
+    try:
+        return start_key(key, {}).key
+    except BadKey as problem:
+        raise BadRequest(f"`{KEY}`: {problem}") from None
 
 
 async def list_signals(request: Request) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from typing import Protocol
@@ -13,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.api.bodies import Body, body_of
-from noetl.api.handlers import lasting_of
+from noetl.api.handlers import lasting_of, once_key
 from noetl.api.problems import BadRequest, Rejected, Unknown
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, Start
@@ -23,7 +22,7 @@ from noetl.app.clock import WallClock
 from noetl.app.schedule_book import ScheduleBook
 from noetl.host.log_lines import log_line
 from noetl.ports import StoreFailure
-from noetl.ports.idempotency import KEY, StartKey
+from noetl.ports.idempotency import StartKey
 from noetl.ports.schedules import Scheduled
 from noetl.server.schedules.starter import ScheduledStart, ScheduleStarter, StartRefused
 from noetl.server.schedules.times import BadTimes
@@ -157,10 +156,7 @@ async def resume_schedule(request: Request) -> Response:
 
 async def start_schedule(request: Request) -> Response:
     """Start what it starts, now and whatever runs. What has one `Idempotency-Key` starts one."""
-    starter: ScheduleStarter | None = request.app.state.starter
-    if starter is None:
-        raise Rejected("this store has no schedules")
-    key = request.headers.get(KEY) or os.urandom(16).hex()
+    starter, key = _starter(request), once_key(request)
 
     def begun(name: str) -> dict[str, Json]:
         return {"execution_id": starter.start_now(_book(request).row(name), key)}
@@ -174,14 +170,12 @@ async def start_schedule(request: Request) -> Response:
 async def backfill(request: Request) -> Response:
     """Start the times of a range that have passed, each once: one that had a start is answered with that."""
     body = await body_of(request, BackfillBody)
-    starter: ScheduleStarter | None = request.app.state.starter
-    if starter is None:
-        raise Rejected("this store has no schedules")
+    starter, book = _starter(request), _book(request)
 
     def filled(name: str) -> dict[str, Json]:
-        found = _book(request).passed_times(name, body.since, body.until, body.limit)
+        found = book.passed_times(name, body.since, body.until, body.limit)
         rest: dict[str, Json] = {"left_out": found.left_out, "coming": found.coming}
-        there = {time: _book(request).execution_at(found.row, time) for time, _ in found.times}
+        there = {time: book.execution_at(found.row, time) for time, _ in found.times}
         if body.dry_run:
             return {"starts": [{"time": text, "execution_id": there[time]} for time, text in found.times], **rest}
         texts = dict(found.times)
@@ -202,3 +196,11 @@ async def backfill(request: Request) -> Response:
 def _book(request: Request) -> ScheduleBook:
     book: ScheduleBook = request.app.state.schedules
     return book
+
+
+def _starter(request: Request) -> ScheduleStarter:
+    """Raises Rejected for a store that has no schedules."""
+    starter: ScheduleStarter | None = request.app.state.starter
+    if starter is None:
+        raise Rejected("this store has no schedules")
+    return starter

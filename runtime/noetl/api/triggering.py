@@ -103,9 +103,8 @@ async def receive(request: Request) -> Response:
 
 
 async def _is_signed(request: Request, known: KnownTrigger, webhook: Webhook, asked: HookRequest) -> bool:
-    service: ApiService = request.app.state.service
     try:
-        secret = await run_in_threadpool(secret_of, service.runtime.secrets_path, webhook)
+        secret = await run_in_threadpool(secret_of, service_of(request).runtime.secrets_path, webhook)
     except CredentialProblem as lacking:
         # Whoever asks learns nothing of it; who operates the server does.
         await run_in_threadpool(_starter(request).hinder, known, StartRefused(str(lacking)))
@@ -173,7 +172,7 @@ async def retry_letters(request: Request) -> Response:
             row: dict[str, Json] = {"number": letter.number, "execution_id": None, "reason": None}
             try:
                 if not body.drop and known is not None:
-                    row["execution_id"] = _again(request.app.state.service, starter, known, letter) or None
+                    row["execution_id"] = _again(service_of(request), starter, known, letter) or None
                 book.drop(letter)
             except (NotMapped, StartRefused) as wrong:
                 row["reason"] = str(wrong)

@@ -118,6 +118,9 @@ def test_what_a_schedule_starts_is_started_now_when_asked(server: Served) -> Non
     assert first.status_code == 201
     name = first.json()["execution_id"]
     assert server.client.post("/schedules/nightly/start", headers=key).json() == first.json()
+    for wrong in ("", "x" * 256, "a\tb"):
+        refused = server.client.post("/schedules/nightly/start", headers={"Idempotency-Key": wrong})
+        assert (refused.status_code, "printable ASCII" in refused.text) == (400, True)
     other = server.client.post("/schedules/nightly/start").json()["execution_id"]
     assert other != name
     told = server.client.get(f"/executions/{name}").json()["started_by"]
