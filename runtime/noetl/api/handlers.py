@@ -24,7 +24,7 @@ from noetl.api.bodies import (
     raw_body,
 )
 from noetl.api.lasting import Lasting
-from noetl.api.pages import LAST_POSITION, limit_of, page, position_of
+from noetl.api.pages import LAST_POSITION, limit_of, moment_of, page, position_of
 from noetl.api.problems import BadRequest, Rejected, Unknown, no_room, problem
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, Start
@@ -145,9 +145,7 @@ async def get_result(request: Request) -> Response:
     """The result of the execution, or that of `step`; values kept elsewhere are fetched. With `position`, as it was
     behind the event there.
     """
-    is_newest = "position" not in request.query_params
-    position = None if is_newest else number_of(request, "position", 0, 0, LAST_POSITION)
-    asked = execution_of(request), request.query_params.get("step", ""), position
+    asked = execution_of(request), request.query_params.get("step", ""), moment_of(request)
     return JSONResponse({"result": await run_in_threadpool(service_of(request).result, *asked)})
 
 

@@ -43,6 +43,11 @@ def position_of(request: Request) -> int:
     return number_of(request, "after", 0, 0, LAST_POSITION)
 
 
+def moment_of(request: Request) -> int | None:
+    """The position of a log behind whose event something is asked for, None for the newest. Raises BadRequest."""
+    return number_of(request, "position", 0, 0, LAST_POSITION) if "position" in request.query_params else None
+
+
 def page(name: str, rows: Sequence[_T], behind: Json) -> Response:
     """A page of a list; `behind` asks for the next, None where there is none."""
     return JSONResponse({name: [*rows], "next": behind})

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from noetl.api.bodies import number_of
 from noetl.api.handlers import digest_of, execution_of, lasting_of, service_of
-from noetl.api.pages import LAST_POSITION, limit_of, position_of
+from noetl.api.pages import LAST_POSITION, limit_of, moment_of, position_of
 from noetl.api.problems import BadRequest
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, faults_told
@@ -79,8 +79,8 @@ async def get_items(request: Request) -> Response:
     query, state = request.query_params, request.query_params.get("state", "")
     if state and state not in STATES:
         raise BadRequest(f"`state` is one of {', '.join(STATES)}")
-    position = number_of(request, "position", 0, 0, LAST_POSITION) if "position" in query else None
-    asked = execution_of(request), query.get("step", ""), state, (position_of(request), limit_of(request)), position
+    rows = position_of(request), limit_of(request)
+    asked = execution_of(request), query.get("step", ""), state, rows, moment_of(request)
     return JSONResponse(await lasting_of(request).run(_watching(request).items, *asked))
 
 
