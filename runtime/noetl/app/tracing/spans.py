@@ -91,7 +91,8 @@ class TraceReader:
         self._related = related
         self._children = children or {}
         self._open: dict[str, _Open] = {}
-        self._within: dict[str, dict[str, None]] = {}
+        # The open spans of each run and iteration, by the run of their step: of a loop thousands may be open.
+        self._within: dict[str, dict[str, dict[str, None]]] = {}
         self._trace_id = trace_id_of(execution_id)
         self._above = ""
 
@@ -171,7 +172,7 @@ class TraceReader:
             return
         named = {_PREFIX + each: value for each, value in attributes.items()}
         self._open[key] = _Open(name, parent, event.ts, named, kind)
-        self._within.setdefault(step_run_of(event.run), {})[key] = None
+        self._within.setdefault(step_run_of(event.run), {}).setdefault(event.run, {})[key] = None
 
     def _start_attempt(self, event: Event) -> Iterator[SpanRow]:
         if self._is_routing(event.task):
@@ -209,10 +210,12 @@ class TraceReader:
 
     def _cut(self, run: str, at: int) -> Iterator[SpanRow]:
         """A run or iteration is over: what of it is still open was stopped with it, the innermost first."""
-        step = f"step {run}"
-        for key in reversed([*self._within.get(step_run_of(run), {})]):
-            if key != step and key in self._open and ("/" not in run or key.split(" ")[1].startswith(f"{run}:")):
-                yield from self._end(key, at, UNSET, "stopped")
+        step_run = step_run_of(run)
+        runs = self._within.get(step_run, {})
+        for each in reversed([*runs] if run == step_run else [run]):
+            for key in reversed([*runs.get(each, {})]):
+                if key != f"step {run}":
+                    yield from self._end(key, at, UNSET, "stopped")
 
     def _end_all(self, at: int, status: int, code: str) -> Iterator[SpanRow]:
         for key in reversed([*self._open]):
@@ -225,11 +228,13 @@ class TraceReader:
         if span is None:
             return
         if key != ROOT:
-            run = step_run_of(key.split(" ")[1].partition(":")[0])
-            within = self._within.get(run, {})
-            within.pop(key, None)
-            if not within:
-                self._within.pop(run, None)
+            run = key.split(" ")[1].partition(":")[0]
+            runs = self._within[step_run_of(run)]
+            del runs[run][key]
+            if not runs[run]:
+                del runs[run]
+            if not runs:
+                del self._within[step_run_of(run)]
         if code:
             span.attributes["error.type"] = code
         parent = span_id_of(self._execution_id, span.parent) if span.parent else self._above
@@ -239,7 +244,7 @@ class TraceReader:
         )  # fmt: skip
 
     def _attempts(self, run: str) -> list[str]:
-        return [key for key in self._within.get(step_run_of(run), {}) if key.startswith(f"attempt {run}:")]
+        return [key for key in self._within.get(step_run_of(run), {}).get(run, {}) if key.startswith("attempt ")]
 
     def _task_key(self, event: Event) -> str:
         return f"task {event.run}:{event.task}:{event.visit}"
