@@ -12,6 +12,7 @@ from noetl.ports.outbox import OutboxRow
 from noetl_ir.expr import Json
 
 _STATE = "SELECT body FROM notified WHERE name = :name AND subject = :subject"
+_STATES = "SELECT subject, body FROM notified WHERE name = :name AND subject IN ({marks})"
 _PUT_STATE = """
 INSERT INTO notified (name, subject, body) VALUES (:name, :subject, :body)
 ON CONFLICT (name, subject) DO UPDATE SET body = excluded.body
@@ -40,8 +41,10 @@ class SqlNotifications(StandingRows[NotificationRow]):
 
     def told_states(self, name: str, subjects: Sequence[str]) -> dict[str, dict[str, Json]]:
         """`Notifications.told_states`."""
-        found = {subject: self.look(_STATE, {"name": name, "subject": subject}) for subject in subjects}
-        return {subject: self._body(name, rows[0][0]) for subject, rows in found.items() if rows}
+        marks = {f"subject{number}": subject for number, subject in enumerate(subjects)}
+        query = _STATES.format(marks=", ".join([f":{mark}" for mark in marks]))
+        rows = self.look(query, {"name": name, **marks}) if marks else []
+        return {subject: self._body(name, body) for subject, body in rows}
 
     def decide_told(self, states: Sequence[ToldState], rows: Sequence[OutboxRow], *, instead_of: int = 0) -> bool:
         """`Notifications.decide_told`."""

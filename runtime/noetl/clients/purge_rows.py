@@ -17,8 +17,9 @@ class SqlPurges(SqlPart):
 
     def purged(self, execution_id: str = "") -> tuple[str, ...]:
         """`Purges.purged`."""
-        query = "SELECT execution_id FROM purged WHERE :name = '' OR execution_id = :name ORDER BY number"
-        return tuple([str(name) for (name,) in self.look(query, {"name": execution_id})])
+        which = "WHERE execution_id = :name" if execution_id else "ORDER BY number"
+        query = f"SELECT execution_id FROM purged {which}"
+        return tuple([str(name) for (name,) in self.look(query, {"name": execution_id} if execution_id else {})])
 
     def sweep(self, execution_id: str, limit: int) -> bool:
         """`Purges.sweep`."""

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from noetl.app.adapters import open_store
+from noetl.ports.notifications import NotificationRow, Notifying, ToldState
 from noetl.ports.outbox import Telling, WantedOutbox
 from noetl.ports.triggers import Triggered
 from noetl.store.postgres.address import address_of
@@ -51,18 +52,24 @@ def filled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
         )
 
 
-def test_no_look_at_what_waits_sorts_or_reads_all_of_it(
-    filled: tuple[str, Plan], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url, plan = filled
-    part: Any = SqlitePart if url.startswith("sqlite") else PostgresPart
-    looks, look = list[tuple[str, Mapping[str, Any]]](), part.look
+@pytest.fixture
+def looks(filled: tuple[str, Plan], monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any]]]:
+    """The queries without a transaction that are asked, with their values."""
+    part: Any = SqlitePart if filled[0].startswith("sqlite") else PostgresPart
+    found, look = list[tuple[str, Mapping[str, Any]]](), part.look
 
     def looked(self: Any, query: str, values: Mapping[str, Any]) -> Any:
-        looks.append((query, values))
+        found.append((query, values))
         return look(self, query, values)
 
     monkeypatch.setattr(part, "look", looked)
+    return found
+
+
+def test_no_look_at_what_waits_sorts_or_reads_all_of_it(
+    filled: tuple[str, Plan], looks: list[tuple[str, Mapping[str, Any]]]
+) -> None:
+    url, plan = filled
     with closing(open_store(url)) as store:
         assert isinstance(store, Telling) and isinstance(store, Triggered)
         for topics in (("trace",), ("trace", "trace:"), ("notify", "notify:", "trace")):
@@ -72,7 +79,21 @@ def test_no_look_at_what_waits_sorts_or_reads_all_of_it(
         store.triggering.awaited_ends(9, "other")
         store.triggering.awaited_ends(1, execution_id="x9")
         store.triggering.awaited_ends(1, "next", "x9")
-    assert len(looks) == 8
+        store.purges.purged("x9")
+    assert len(looks) == 9
     for query, values in looks:
         found = plan(query, values)
         assert not any(word in found for word in ("SCAN", "TEMP B-TREE", "Seq Scan", "Sort")), (query, found)
+
+
+def test_what_was_told_of_many_is_one_query(
+    filled: tuple[str, Plan], looks: list[tuple[str, Mapping[str, Any]]]
+) -> None:
+    with closing(open_store(filled[0])) as store:
+        assert isinstance(store, Notifying)
+        kept, subjects = store.notifying, [f"late x{number}" for number in range(500)]
+        kept.put(NotificationRow("oncall", {}))
+        assert kept.decide_told([ToldState("oncall", subjects[-1], None, {"late": True})], [])
+        looks.clear()
+        assert kept.told_states("oncall", subjects) == {subjects[-1]: {"late": True}}
+        assert (kept.told_states("oncall", ()), len(looks)) == ({}, 1)
