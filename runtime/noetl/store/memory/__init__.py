@@ -116,6 +116,8 @@ class MemoryStore:
         self._owned: set[str] = set()
         self._places: dict[tuple[str, str], PlaceRow] = {}
         self._gone: list[str] = []
+        self.audit = MemoryAudit(partial(self._changing, "audit"), self._looking)
+        record_deed = self.audit.record_deed
         self.mailbox = MemoryMailbox(
             self._leave_signal,
             self._is_open,
@@ -123,15 +125,14 @@ class MemoryStore:
             now,
             partial(self._changing, "mail"),
             self._looking,
-            self._record_deed,
+            record_deed,
         )
         self.outbox = MemoryOutbox(partial(self._changing, "outbox"), self._looking)
         self.notifying = MemoryNotifications(
-            partial(self._changing, "notification"), self._looking, self.outbox, self._record_deed
+            partial(self._changing, "notification"), self._looking, self.outbox, record_deed
         )
-        self.audit = MemoryAudit(partial(self._changing, "audit"), self._looking)
-        self.triggering = MemoryTriggers(partial(self._changing, "trigger"), self._looking, self.audit.record_deed)
-        self.scheduling = MemorySchedules(partial(self._changing, "schedule"), self._looking, self.audit.record_deed)
+        self.triggering = MemoryTriggers(partial(self._changing, "trigger"), self._looking, record_deed)
+        self.scheduling = MemorySchedules(partial(self._changing, "schedule"), self._looking, record_deed)
         self._hook = hook
         self._now = now
         self._closed = False
@@ -164,12 +165,11 @@ class MemoryStore:
                     self._attributes[row.execution_id] = tuple(attributes)
                 self._logs[row.execution_id], self._ids[row.execution_id] = [], {}
                 self._extend(row.execution_id, fresh)
-                if records:
-                    self.triggering.take_end(None, row)
                 if key is not None:
                     self._starts[key.key] = mine
+                # One that is restored has no events yet, and comes to no end.
                 if row.ended is not None and records:
-                    self.outbox.execution_ended(row)
+                    self._execution_ended(row)
                 if row.parent_execution_id is None:
                     self.audit.record_deed("rerun" if row.rerun_of else "start", row.execution_id)
             elif (known.playbook, known.plan_digest, known.parent_execution_id) != (
@@ -229,10 +229,9 @@ class MemoryStore:
                     status=append.status, ended=append.ended, error=error
                 )
                 if row.ended is None and append.ended is not None:
-                    self.outbox.execution_ended(after)
+                    self._execution_ended(after)
                 if append.attributes is not None:
                     self._attributes[append.execution_id] = append.attributes
-                self.triggering.take_end(row, after)
         self._reach("append.after_commit")
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
@@ -478,8 +477,10 @@ class MemoryStore:
         with self._lock:
             self._gone = [name for name in self._gone if name != execution_id]
 
-    def _record_deed(self, deed: str, subject: str) -> None:
-        self.audit.record_deed(deed, subject)
+    def _execution_ended(self, row: ExecutionRow) -> None:
+        """Keep what an end leads to, within the change that makes it."""
+        self.triggering.execution_ended(row)
+        self.outbox.execution_ended(row)
 
     @contextmanager
     def _changing(self, operation: str) -> Iterator[None]:

@@ -29,14 +29,14 @@ class MemoryTriggers(MemoryStanding[TriggerRow]):
         self._ends = {number: end for number, end in self._ends.items() if end.trigger != name}
         self._letters = {number: one for number, one in self._letters.items() if one.trigger != name}
 
-    def take_end(self, before: ExecutionRow | None, after: ExecutionRow) -> None:
+    def execution_ended(self, ended: ExecutionRow) -> None:
         """Keep the end of an execution that nobody called for who waits for it, within the change that ends it."""
-        if after.ended is None or after.parent_execution_id or (before is not None and before.ended is not None):
+        if ended.parent_execution_id is not None:
             return
         for row in self._rows.values():
             if row.kind == "after" and not row.paused:
                 self._number += 1
-                self._ends[self._number] = AwaitedEnd(self._number, row.name, after.execution_id, after.ended)
+                self._ends[self._number] = AwaitedEnd(self._number, row.name, ended.execution_id, ended.ended or 0)
 
     def awaited_ends(self, limit: int, trigger: str = "", execution_id: str = "") -> tuple[AwaitedEnd, ...]:
         """`Triggers.awaited_ends`."""
