@@ -14,7 +14,19 @@ from noetl.ports.output import Outputs
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post", "mail", "schedule", "trigger")
+    for operation in (
+        "create",
+        "append",
+        "put_plan",
+        "post",
+        "mail",
+        "purge",
+        "schedule",
+        "trigger",
+        "audit",
+        "outbox",
+        "notification",
+    )
     for point in ("before_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet; about to take effect; on disk, but not acknowledged to the caller."""
