@@ -316,12 +316,11 @@ class RemoteStore:
     def tally(self, wanted: Wanted, group: str) -> tuple[tuple[str | None, int], ...]:
         """A page after the other; behind no execution."""
         condition = condition_of(wanted)
-        asked, path = (
-            {"query": "" if condition is None else written_query(condition)},
-            f"/counts/{quote(group, safe='')}",
-        )
+        asked = {"query": "" if condition is None else written_query(condition)}
         try:
-            rows = [(row["value"], row["count"]) for row in self._connection.walk(path, asked)]
+            rows = [
+                (row["value"], row["count"]) for row in self._connection.walk(f"/counts/{quote(group, safe='')}", asked)
+            ]
         except KeyError:
             raise no_server_of_ours(self._connection.url) from None
         return tuple([(None if value is None else str(value), int(str(count))) for value, count in rows])
@@ -331,9 +330,8 @@ class RemoteStore:
         found: dict[str, tuple[ExecutionAttribute, ...]] = {}
         for at in range(0, len(execution_ids), _NAMED):
             some = [QueryTerm("id", "=", pattern_for(name)) for name in execution_ids[at : at + _NAMED]]
-            for row in self._connection.walk(
-                "/executions", {"query": written_query(Junction(tuple(some), any_of=True))}
-            ):
+            asked = {"query": written_query(Junction(tuple(some), any_of=True))}
+            for row in self._connection.walk("/executions", asked):
                 if rows := attributes_of(row):
                     found[str(row.get("execution_id"))] = rows
         return found

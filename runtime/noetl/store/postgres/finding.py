@@ -55,8 +55,7 @@ class PostgresFinding:
 def keep_attributes(connection: PostgresConnection, number: int, attributes: Sequence[ExecutionAttribute]) -> None:
     """Have an execution found by these attributes, and no others."""
     connection.execute("DELETE FROM attributes WHERE execution = %s", (number,))
-    columns = zip(*attributes, strict=True) if attributes else ((),) * 4
-    names, kinds, texts, values = [list(column) for column in columns]
-    if names:
+    if attributes:
+        names, kinds, texts, values = map(list, zip(*attributes, strict=True))
         arrays = {"names": [*map(written, names)], "kinds": kinds, "texts": [*map(written, texts)], "values": values}
         connection.execute(_KEEP, {"number": number, **arrays})
