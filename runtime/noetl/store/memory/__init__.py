@@ -117,7 +117,6 @@ class MemoryStore:
         self._places: dict[tuple[str, str], PlaceRow] = {}
         self._gone: list[str] = []
         self.audit = MemoryAudit(partial(self._changing, "audit"), self._looking)
-        record_deed = self.audit.record_deed
         self.mailbox = MemoryMailbox(
             self._leave_signal,
             self._is_open,
@@ -125,14 +124,14 @@ class MemoryStore:
             now,
             partial(self._changing, "mail"),
             self._looking,
-            record_deed,
+            self.audit.record_deed,
         )
         self.outbox = MemoryOutbox(partial(self._changing, "outbox"), self._looking)
         self.notifying = MemoryNotifications(
-            partial(self._changing, "notification"), self._looking, self.outbox, record_deed
+            partial(self._changing, "notification"), self._looking, self.outbox, self.audit.record_deed
         )
-        self.triggering = MemoryTriggers(partial(self._changing, "trigger"), self._looking, record_deed)
-        self.scheduling = MemorySchedules(partial(self._changing, "schedule"), self._looking, record_deed)
+        self.triggering = MemoryTriggers(partial(self._changing, "trigger"), self._looking, self.audit.record_deed)
+        self.scheduling = MemorySchedules(partial(self._changing, "schedule"), self._looking, self.audit.record_deed)
         self._hook = hook
         self._now = now
         self._closed = False
