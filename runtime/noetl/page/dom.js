@@ -102,3 +102,6 @@ export function badge(status) {
 export function trouble(problem) {
   return h('p', { class: 'empty' }, sign('failed'), h('span', null, prose(wordsOf(problem))));
 }
+
+/** A link to an execution. @param {string} id */
+export const execution = (id) => h('a', { href: `#/executions/${encodeURIComponent(id)}` }, id);

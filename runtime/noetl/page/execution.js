@@ -1,7 +1,7 @@
 // One execution: how it stands, its picture and timeline at any event of its log, and what may be asked of it.
 
 import { cancel, request, signal } from './actions.js';
-import { badge, h, prose, say, show, sign, trouble, wordsOf } from './dom.js';
+import { badge, execution, h, prose, say, show, sign, trouble, wordsOf } from './dom.js';
 import { problem } from './failures.js';
 import { tell } from './forms.js';
 import { Frames } from './frames.js';
@@ -197,9 +197,9 @@ export function executionView(id, query, person) {
       h('button', { type: 'button', onclick: again }, 'Start again…'),
     ];
     const facts = [since, lasts, tasks, retries, logged,
-      d.rerun_of ? h('span', null, 'a rerun of ', h('a', { href: `#/executions/${encodeURIComponent(d.rerun_of)}` }, d.rerun_of)) : null,
+      d.rerun_of ? h('span', null, 'a rerun of ', execution(d.rerun_of)) : null,
       d.started_by ? h('span', null, 'started by ', ...cause(d.started_by)) : null,
-      d.parent ? h('span', null, 'called by ', h('a', { href: `#/executions/${encodeURIComponent(d.parent[0])}` }, d.parent[0])) : null,
+      d.parent ? h('span', null, 'called by ', execution(d.parent[0])) : null,
       open && !d.owned ? h('strong', { class: 'warn' }, 'no process drives it') : null,
     ];
     show(head, crumb(),

@@ -4,7 +4,7 @@ import { cancel, pause, rerun, resume, signal } from './actions.js';
 import { countsPanel, quoted } from './counts.js';
 import { badge, h, say, show, sign, wordsOf } from './dom.js';
 import { leave } from './lists.js';
-import { address, get } from './server.js';
+import { get, server } from './server.js';
 import { ago, many, millis, moment, took } from './times.js';
 
 /**
@@ -237,7 +237,7 @@ export function executionsView(query, person) {
     const now = filters();
     empty.hidden = rows.length > 0;
     table.hidden = rows.length === 0;
-    show(empty, now.status || now.text || now.query || now.top ? 'No execution is like that.' : ['Nothing has run yet. ', h('a', { href: '#/playbooks' }, 'Playbooks'), ' are started from their pages, or with ', h('code', null, `noetl start PATH --server ${address('').replace(/\/$/, '')}`), '.']);
+    show(empty, now.status || now.text || now.query || now.top ? 'No execution is like that.' : ['Nothing has run yet. ', h('a', { href: '#/playbooks' }, 'Playbooks'), ' are started from their pages, or with ', h('code', null, `noetl start PATH --server ${server()}`), '.']);
   }
 
   /** @param {unknown} error */

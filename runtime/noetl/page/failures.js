@@ -13,9 +13,12 @@ const TOLD = new Set(['code', 'type', 'message', 'line', 'step', 'task', 'at', '
 /** Keys that its loop or who shows it adds to an error. */
 const OF_LOOPS = new Set(['errors', 'index', 'at']);
 
+/** The place of an error in its file, empty for none. @param {any} error */
+export const placeOf = (error) => (error?.at ? `${error.at.file}:${error.at.line}:${error.at.column}` : '');
+
 /** An error with its place. @param {any} error @param {((step: string) => void) | null} choose @param {string} digest @param {boolean} [excerpts] whether the source is shown there */
 export function problem(error, choose, digest, excerpts = true) {
-  const at = error.at ? `${error.at.file}:${error.at.line}:${error.at.column}` : '';
+  const at = placeOf(error);
   return h('div', { class: 'problem' }, h('strong', null, error.code || 'error'), error.step && choose ? h('button', { type: 'button', class: 'bare', onclick: () => choose(error.step) }, `${error.step}${itemOf(error)}${error.task && !error.task.startsWith('__') ? ` / ${error.task}` : ''}`) : null,
     at ? h('code', null, at) : null, h('pre', null, told({ ...error, code: '' }) + cause(error, DEPTH - 1)), details(error), at && excerpts ? excerpt(digest, error.at, lineOf(error)) : null);
 }

@@ -5,7 +5,7 @@ import { h, prose, show, sign, trouble, wordsOf } from './dom.js';
 import { findingsOf, marks, notes, summary } from './findings.js';
 import { back, leave, stand } from './lists.js';
 import { picture, placePicture } from './picture.js';
-import { address, all, get, postText } from './server.js';
+import { all, get, postText, server } from './server.js';
 import { linesOf, listing, reveal } from './source.js';
 import { declaredIn, start } from './starting.js';
 import { many } from './times.js';
@@ -28,7 +28,7 @@ export function playbooksView(query, person) {
     const found = rows.filter((row) => row.path.toLowerCase().includes(text));
     show(list, found.slice(0, 500).map((row) => h('li', null, h('a', { href: link(row.path) }, row.path), h('small', null, many(row.version, 'version')), h('code', { class: 'dim' }, row.playbook_id.slice(0, 12)))),
       found.length > 500 ? h('li', { class: 'hint' }, `${many(found.length - 500, 'playbook')} more: search for one`) : null,
-      found.length ? null : h('li', { class: 'empty' }, rows.length ? 'No playbook is called that.' : ['No playbook is here yet. ', h('code', null, `noetl register FILE --server ${address('').replace(/\/$/, '')}`), ' brings one.']));
+      found.length ? null : h('li', { class: 'empty' }, rows.length ? 'No playbook is called that.' : ['No playbook is here yet. ', h('code', null, `noetl register FILE --server ${server()}`), ' brings one.']));
   }
 
   /** Register the playbook of a file, and go to it. */

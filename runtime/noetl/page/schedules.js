@@ -1,14 +1,12 @@
 // What starts playbooks by itself: schedules and triggers, how each stands, and what may be asked of a schedule.
 
-import { h, prose, show, sign, trouble, wordsOf } from './dom.js';
+import { execution, h, prose, show, sign, trouble, wordsOf } from './dom.js';
 import { ask, field, tell } from './forms.js';
 import { all, get, post } from './server.js';
+import { keys } from './starting.js';
 import { ago, many, millis, moment, took } from './times.js';
 
 const LOOK_EVERY = 3000;
-
-/** @param {string} id */
-export const execution = (id) => h('a', { href: `#/executions/${encodeURIComponent(id)}` }, id);
 
 /** What started an execution, where that was no person, with links. @param {any} by @returns {any[]} */
 export function cause(by) {
@@ -91,8 +89,13 @@ export function heading(found, acts, facts) {
     h('p', { class: 'facts' }, facts), found.trouble ? h('p', { class: 'problem' }, prose(found.trouble)) : null];
 }
 
+/** The button that pauses one, or lets it go on. @param {string} at @param {any} found @param {() => Promise<void>} look */
+export function pausing(at, found, look) {
+  return found.paused ? h('button', { type: 'button', onclick: () => request(`${at}/resume`, look, 'resumed') }, 'Resume') : h('button', { type: 'button', onclick: () => request(`${at}/pause`, look, 'paused') }, 'Pause');
+}
+
 /** Ask something without a question before, and look. @param {string} path @param {() => Promise<void>} look @param {string} said */
-export async function request(path, look, said) {
+async function request(path, look, said) {
   try {
     await post(path, {});
     tell(said);
@@ -110,7 +113,7 @@ export function scheduleView(name, person) {
     const acts = person.operates ? [
       h('button', { type: 'button', onclick: () => startNow(at, found, look) }, 'Start now…'),
       h('button', { type: 'button', onclick: () => backfill(at, look) }, 'Backfill…'),
-      found.paused ? h('button', { type: 'button', onclick: () => request(`${at}/resume`, look, 'resumed') }, 'Resume') : h('button', { type: 'button', onclick: () => request(`${at}/pause`, look, 'paused') }, 'Pause'),
+      pausing(at, found, look),
     ] : [];
     const facts = [h('a', { href: `#/playbooks/${encodeURIComponent(found.playbook)}` }, found.playbook), h('span', null, found.times), h('span', null, `overlap: ${spec.overlap || 'skip'}`), lateness(found)];
     return [heading(found, acts, facts), h('div', { class: 'pools' },
@@ -132,7 +135,7 @@ export function document_(document) {
 
 /** @param {string} at @param {any} found @param {() => Promise<void>} look */
 function startNow(at, found, look) {
-  const key = crypto.randomUUID ? crypto.randomUUID() : String(Math.random());
+  const key = keys()(at);
   ask(`Start ${found.playbook} now?`, [h('p', null, 'With now as its time, whatever runs. The times of the schedule stay as they are.')], 'Start', async () => {
     const begun = await post(`${at}/start`, undefined, { 'Idempotency-Key': key });
     tell(`started ${begun.execution_id}`);

@@ -28,6 +28,9 @@ export function address(path, query = {}) {
   return url.href;
 }
 
+/** The server, as commands take it. */
+export const server = () => address('').replace(/\/$/, '');
+
 /** @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] @returns {Promise<any>} */
 export async function get(path, query, signal) {
   return (await asked('GET', address(path, query), undefined, signal)).json();

@@ -1,6 +1,6 @@
 // The mailbox: signals that are kept under a key, and the executions that wait under one.
 
-import { h, show, trouble } from './dom.js';
+import { execution, h, show, trouble } from './dom.js';
 import { leave, stand } from './lists.js';
 import { get } from './server.js';
 import { ago, many, millis, moment } from './times.js';
@@ -52,7 +52,7 @@ export function signalsView(query) {
 
 /** @param {any} found */
 function row(found) {
-  const waits = found.waits.slice(0, 3).map((/** @type {string} */ id) => [' ', h('a', { href: `#/executions/${encodeURIComponent(id)}` }, id)]);
+  const waits = found.waits.slice(0, 3).map((/** @type {string} */ id) => [' ', execution(id)]);
   const kept = [
     h('span', null, `${many(found.kept, 'signal')} kept`),
     found.since ? h('small', { title: moment(millis(found.since)) }, `since ${ago(millis(found.since))}`) : null,

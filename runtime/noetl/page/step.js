@@ -1,7 +1,7 @@
 // A step at a moment of its execution: how it stands, its attempts and waits, what came with its token and what it came to.
 
 import { badge, h, prose, show, wordsOf } from './dom.js';
-import { problem } from './failures.js';
+import { placeOf, problem } from './failures.js';
 import { get } from './server.js';
 import { arcOf } from './timeline.js';
 import { took } from './times.js';
@@ -45,14 +45,13 @@ export async function draw(panel, look) {
 
 /** @param {import('./timeline.js').Bar[]} attempts @param {Look} look */
 function listed(attempts, look) {
-  const where = (/** @type {any} */ error) => (error?.at ? `${error.at.file}:${error.at.line}:${error.at.column}` : '');
   /** The last one that failed at a place shows it: it is the same for all. @type {Map<string, number>} */
-  const last = new Map(attempts.map((bar) => [where(bar.error), bar.number]));
+  const last = new Map(attempts.map((bar) => [placeOf(bar.error), bar.number]));
   return attempts.map((bar) => h('li', { class: bar.to === null ? 'open' : bar.ok === false ? 'failed' : bar.ok ? 'ok' : 'cut' },
     h('span', null, bar.iteration.length ? h('code', null, `[${bar.iteration.join('][')}] `) : null,
       bar.kind === 'retry' ? `wait before attempt ${bar.attempt + 1}` : bar.kind === 'arc' ? arcOf(bar) : `${bar.task || look.step}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}`, bar.awaits ? [' waits for ', prose(bar.awaits)] : null),
     h('small', null, bar.to === null ? (look.over ? 'not ended' : bar.awaits || bar.kind === 'retry' ? 'waiting' : 'running') : `${took(bar.to - bar.from)}${bar.ok === null ? ', cut off' : ''}`),
-    bar.error ? problem(bar.error, null, look.digest, last.get(where(bar.error)) === bar.number) : null));
+    bar.error ? problem(bar.error, null, look.digest, last.get(placeOf(bar.error)) === bar.number) : null));
 }
 
 /** A value as it is. @param {any} found */

@@ -1,8 +1,8 @@
 // A trigger: what it waits for, what it could not start, and what may be asked of it.
 
-import { h, prose } from './dom.js';
+import { execution, h, prose } from './dom.js';
 import { ask, tell } from './forms.js';
-import { document_, execution, heading, looking, request } from './schedules.js';
+import { document_, heading, looking, pausing } from './schedules.js';
 import { get, post } from './server.js';
 import { many, millis, moment } from './times.js';
 
@@ -13,7 +13,7 @@ export function triggerView(name, person) {
     const letters = found.dead_letters || [];
     const acts = person.operates ? [
       letters.length ? h('button', { type: 'button', onclick: () => retry(at, look) }, 'Try again…') : null,
-      found.paused ? h('button', { type: 'button', onclick: () => request(`${at}/resume`, look, 'resumed') }, 'Resume') : h('button', { type: 'button', onclick: () => request(`${at}/pause`, look, 'paused') }, 'Pause'),
+      pausing(at, found, look),
     ] : [];
     const facts = [h('a', { href: `#/playbooks/${encodeURIComponent(found.playbook)}` }, found.playbook), h('span', null, found.waits_for), found.last_execution ? h('span', null, 'last ', execution(found.last_execution)) : null];
     return [heading(found, acts, facts), h('div', { class: 'pools' },
