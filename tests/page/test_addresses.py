@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 WORK = """
 workflow:
   - {step: start, tool: {kind: noop}, next: {arcs: [{step: last}]}}
-  - {step: last, tool: {kind: noop}}
+  - {step: last, tool: {kind: shell, command: sleep 0.2}}
 """
 
 

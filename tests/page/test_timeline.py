@@ -3,12 +3,14 @@
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from harness.browsing import Listener
 from harness.running import HEAD
 from harness.serving import until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 WORK = """workflow:
   - {step: start, tool: {kind: shell, command: sleep 0.3}, next: {arcs: [{step: rest}]}}
@@ -129,3 +131,22 @@ def test_an_address_of_the_same_execution_moves_there(server: Listener, page: "P
     page.get_by_role("heading", name="last").wait_for()
     page.get_by_text(re.compile(r"^3 of ")).wait_for()
     assert lanes(page) == ["start", "rest", "last"]
+
+
+@pytest.mark.parametrize(("took", "closer"), [(2, None), (3, (0, 2)), (4, (1, 3))])
+def test_of_a_run_of_a_few_ms_half_is_half(
+    server: Listener, page: "Page", took: int, closer: tuple[int, int] | None
+) -> None:
+    def short(route: "Route") -> None:
+        found = route.fetch().json()
+        bar = next(bar for bar in found["bars"] if bar["step"] == "start" and bar["kind"] == "task")
+        route.fulfill(json={**found, "bars": [{**bar, "to": bar["from"] + took}]})
+
+    page.route("**/timeline?*", short)
+    opened(server, page)
+    button = page.get_by_role("button", name="Zoom in")
+    assert button.is_enabled() == (closer is not None)
+    if closer:
+        button.click()
+        page.wait_for_url("**zoom=*")
+        assert zoomed(page) == closer

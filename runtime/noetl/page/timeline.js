@@ -109,10 +109,10 @@ export function timeline(id, pick, isOver, range, chosen) {
   const line = h('div', { class: 'cursor', 'aria-hidden': 'true' });
   const squeeze = h('input', { type: 'checkbox', checked: true, onchange: () => draw() });
   const note = h('span', { class: 'hint' });
-  const closer = h('button', { type: 'button', 'aria-label': 'Zoom in', title: 'Half of it, around the cursor; or drag over the lanes', onclick: () => choose(...middle(0.25)) }, '+');
+  const closer = h('button', { type: 'button', disabled: true, 'aria-label': 'Zoom in', title: 'Half of it, around the cursor; or drag over the lanes', onclick: () => choose(...middle(0.25)) }, '+');
   const others = [
-    h('button', { type: 'button', 'aria-label': 'Zoom out', onclick: () => shift(-0.5, 0.5) }, '−'), h('button', { type: 'button', 'aria-label': 'Earlier', onclick: () => shift(-0.5, -0.5) }, '‹'),
-    h('button', { type: 'button', 'aria-label': 'Later', onclick: () => shift(0.5, 0.5) }, '›'), h('button', { type: 'button', onclick: () => choose(0, Infinity) }, 'All of it'),
+    h('button', { type: 'button', disabled: true, 'aria-label': 'Zoom out', onclick: () => shift(-0.5, 0.5) }, '−'), h('button', { type: 'button', disabled: true, 'aria-label': 'Earlier', onclick: () => shift(-0.5, -0.5) }, '‹'),
+    h('button', { type: 'button', disabled: true, 'aria-label': 'Later', onclick: () => shift(0.5, 0.5) }, '›'), h('button', { type: 'button', disabled: true, onclick: () => choose(0, Infinity) }, 'All of it'),
   ];
   const element = h('section', { class: 'card timeline' }, h('header', null, h('h2', null, 'Timeline'), note, h('span', { class: 'gap' }), h('div', { class: 'acts', role: 'group', 'aria-label': 'Range of the timeline' }, closer, others), h('label', { class: 'check' }, squeeze, 'Squeeze idle time')), lanes);
   const dragged = h('div', { class: 'dragged', hidden: true });
@@ -164,6 +164,7 @@ export function timeline(id, pick, isOver, range, chosen) {
     const found = scale(working, from, to, squeeze.checked);
     ({ place, moment } = found);
     say(note, `${clock(from)} to ${clock(to)}, ${took(to - from)}${is ? ` of ${took(last - first)}` : ''}${leftOut ? `; ${many(leftOut, 'bar')} more are not shown` : ''}`);
+    closer.disabled = to - from <= SHORTEST;
     if (!is && others.includes(document.activeElement)) closer.focus();
     for (const one of others) one.disabled = !is;
     /** @type {Map<string, Bar[]>} */
@@ -230,7 +231,8 @@ export function timeline(id, pick, isOver, range, chosen) {
 
   /** Choose what is shown, in ms since the epoch. @param {number} start @param {number} end */
   function choose(start, end) {
-    let [at, until] = [Math.max(0, Math.floor(start - first)), Math.ceil(Math.min(end, last) - first)];
+    // To the nearest, and not outwards: of three ms, half of it would be all of it.
+    let [at, until] = [Math.max(0, Math.round(start - first)), Math.round(Math.min(end, last) - first)];
     if (until - at < SHORTEST) [at, until] = [Math.max(0, until - SHORTEST), Math.max(0, until - SHORTEST) + SHORTEST];
     chosen(at === 0 && until >= last - first ? null : [at, until]);
   }
