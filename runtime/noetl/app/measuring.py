@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Container, Mapping
 from typing import TypeVar
 
-from noetl.app.code_labels import CodeLabels
+from noetl.app.code_labels import OF_EXECUTIONS, CodeLabels
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.host.measures import Measures
@@ -16,6 +16,8 @@ from noetl_ir.events import Event, step_run_of
 _CUT = ("step.failed", "step.cancelled", "loop.iteration.skipped", "loop.started")
 """Events behind which nothing of a run, or of an iteration, waits or runs any more: or only as a loop."""
 
+_ENDS = ("completed", "failed", "cancelled", "blocked")
+_MOST_KNOWN = 1_000
 _T = TypeVar("_T")
 
 
@@ -29,7 +31,10 @@ class EventMeasures:
         self._ordered: dict[str, dict[str, tuple[int, str]]] = {}
         self._started: dict[str, dict[str, int]] = {}
         self._codes = CodeLabels()
+        self._pools, self._plans = set[str](), set[str]()
         self._events = measures.counter("noetl_events")
+        for code in OF_EXECUTIONS:
+            measures.begin("noetl_execution_failures", code)
         self._takers: dict[str, Callable[[Execution, Program, Event], None]] = {
             "playbook.execution.requested": self._take_begin,
             "step.started": self._give_order,
@@ -51,11 +56,21 @@ class EventMeasures:
             take(execution, program, event)
 
     def _take_begin(self, execution: Execution, program: Program, event: Event) -> None:
+        self._begin_ends(program)
         self._measures.count("noetl_executions_started", _playbook(program))
 
+    def _begin_ends(self, program: Program) -> None:
+        """Have the counters of a playbook at 0 before its first end, also where another server began it."""
+        if _is_new(self._plans, program.digest):
+            for status in _ENDS:
+                self._measures.begin("noetl_executions_ended", _playbook(program), status)
+
     def _give_order(self, execution: Execution, program: Program, event: Event) -> None:
-        ordered = self._ordered.setdefault(execution.execution_id, {})
-        ordered[event.run] = (event.ts, pool_of(program.plan.steps[event.step]))
+        ordered, pool = self._ordered.setdefault(execution.execution_id, {}), pool_of(program.plan.steps[event.step])
+        ordered[event.run] = (event.ts, pool)
+        self._begin_ends(program)
+        if _is_new(self._pools, pool):
+            self._measures.begin("noetl_lost_claims", pool)
 
     def _start_attempt(self, execution: Execution, program: Program, event: Event) -> None:
         self._take_order(execution, event)
@@ -115,6 +130,16 @@ class EventMeasures:
         self._measures.observe("noetl_execution_seconds", (event.ts - execution.started) / 1e6, playbook)
         if execution.status == "failed":
             self._measures.count("noetl_execution_failures", self._codes.label(program, event.data.get("error")))
+
+
+def _is_new(known: set[str], name: str) -> bool:
+    """Whether a name was not known before; it is from now on. Of very many all are forgotten: it harms nothing."""
+    if name in known:
+        return False
+    if len(known) >= _MOST_KNOWN:
+        known.clear()
+    known.add(name)
+    return True
 
 
 def _playbook(program: Program) -> str:

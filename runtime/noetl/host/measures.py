@@ -6,7 +6,7 @@ places whatever came before them. No label is an id or a value of a run.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 
 from noetl_ir.error_codes import ERRORS
@@ -26,19 +26,36 @@ _SPANS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 1440
 
 
 class FigureFamily(NamedTuple):
-    """A family of figures. With `bounds` it is a histogram of seconds, else a counter."""
+    """A family of figures. With `bounds` it is a histogram of seconds, else a counter.
+
+    - `known`: combinations of labels that are there from the beginning, at 0. Prometheus sees a counter grow between two
+      looks: one that appears with 1 has not grown, and an alert on it would not hear of the first.
+    """
 
     name: str
     text: str
     labels: tuple[str, ...] = ()
     bounds: tuple[float, ...] = ()
+    known: tuple[tuple[str, ...], ...] = ()
 
+
+def _each(labels: Iterable[str]) -> tuple[tuple[str], ...]:
+    """Combinations of one label."""
+    return tuple([(label,) for label in labels])
+
+
+_REASONS = ("failure", "no_room", "refused", "conflict")
+_BECAME = ("started", "backfilled", "asked", "skipped", "missed")
+_TRIGGERS = ("webhook", "after", "nats")
+_REFUSALS = (("webhook", "unsigned"), *((kind, why) for kind in _TRIGGERS for why in ("dead", "later")))
 
 SERVER = (
     FigureFamily("noetl_executions_started", "Executions that began on this server.", ("playbook",)),
     FigureFamily("noetl_executions_ended", "Executions that ended on this server.", ("playbook", "status")),
     FigureFamily("noetl_execution_seconds", "From the request to the end of an execution.", ("playbook",), _SPANS),
-    FigureFamily("noetl_execution_failures", "Executions that failed, by the code of their error.", ("code",)),
+    FigureFamily(
+        "noetl_execution_failures", "Executions that failed, by the code of their error.", ("code",), (), _each(ERRORS)
+    ),
     FigureFamily("noetl_queue_seconds", "From an order to the start of its first task.", ("pool",), _SPANS),
     FigureFamily("noetl_task_seconds", "From the start to the end of an attempt at a task.", ("kind",), _SPANS),
     FigureFamily("noetl_task_attempts", "Attempts at tasks that ended.", ("kind", "status")),
@@ -47,12 +64,14 @@ SERVER = (
     FigureFamily("noetl_events", "Events that were written."),
     FigureFamily("noetl_round_seconds", "A round in which there was something to decide.", (), _MOMENTS),
     FigureFamily("noetl_commit_seconds", "A write to the store, with the waits for room.", (), _MOMENTS),
-    FigureFamily("noetl_store_errors", "Writes and looks that the store did not do.", ("reason",)),
+    FigureFamily("noetl_store_errors", "Writes and looks that the store did not do.", ("reason",), (), _each(_REASONS)),
     FigureFamily("noetl_bus_losses", "Times that the bus to the workers could no longer be reached."),
-    FigureFamily("noetl_schedule_times", "Times of schedules by what became of them.", ("outcome",)),
+    FigureFamily(
+        "noetl_schedule_times", "Times of schedules by what became of them.", ("outcome",), (), _each(_BECAME)
+    ),
     FigureFamily("noetl_schedule_late_seconds", "From a time of a schedule, and its jitter, to its start.", (), _SPANS),
-    FigureFamily("noetl_trigger_starts", "Executions that triggers started.", ("kind",)),
-    FigureFamily("noetl_trigger_refusals", "What triggers did not start.", ("kind", "reason")),
+    FigureFamily("noetl_trigger_starts", "Executions that triggers started.", ("kind",), (), _each(_TRIGGERS)),
+    FigureFamily("noetl_trigger_refusals", "What triggers did not start.", ("kind", "reason"), (), _REFUSALS),
     FigureFamily("noetl_requests", "Requests to the API that were answered.", ("operation", "status")),
     FigureFamily("noetl_request_seconds", "From a request to the beginning of its answer.", ("operation",), _MOMENTS),
 )
@@ -82,6 +101,14 @@ class Measures:
         self._series: dict[str, dict[tuple[str, ...], Series]] = {family.name: {} for family in families}
         self._values: dict[tuple[str, int], set[str]] = {}
         self._lock = Lock()
+        for family in families:
+            for labels in family.known:
+                self._of(family.name, labels)
+
+    def begin(self, name: str, *labels: str) -> None:
+        """Have a counter at 0 before it counts anything, once its labels are known."""
+        with self._lock:
+            self._of(name, labels)
 
     def count(self, name: str, *labels: str, by: int = 1) -> None:
         """Count something."""

@@ -14,10 +14,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from harness.running import HEAD
 from harness.serving import Served, served, until
 from noetl.app.code_labels import OF_EXECUTIONS, CodeLabels
-from noetl.app.measuring import EventMeasures
+from noetl.app.measuring import EventMeasures, reason_of
 from noetl.app.worker_metrics import WorkerMeasures, metrics_served
+from noetl.host.engine_faults import CODE
 from noetl.host.measures import FAMILIES, MOST, FigureFamily, Measures
-from noetl.ports import StoreFailure
+from noetl.ports import Conflict, NoRoom, StoreFailure, StoreRefused
+from noetl.server.triggers.document import KINDS
 from noetl_ir.error_codes import ERRORS
 from noetl_ir.events import Event
 from noetl_ir.expr import Literal
@@ -151,7 +153,7 @@ def test_a_code_of_a_run_is_no_label(tmp_path: Path) -> None:
         assert up.client.post("/playbooks", content=LITERAL.replace("t/t", "t/l")).status_code == 201
         one = up.client.post("/executions", json={"path": "t/l"}).json()["execution_id"]
         until(lambda: up.status(one) == "failed")
-        found = {name: count for name, count in of_server(up).items() if name.startswith(failures)}
+        found = {name: count for name, count in of_server(up).items() if name.startswith(failures) and count}
     assert found == {
         f"{failures}[('code', 'other')]": 6,
         f"{failures}[('code', 'pg.error')]": 1,
@@ -164,9 +166,9 @@ def test_what_stands_in_a_fail_task_is_a_label_cut_to_64() -> None:
     plan.templates = [Literal({"code": task.code}) for task in plan.tasks]
     program = cast("Any", SimpleNamespace(plan=plan, digest="d"))
     labels = CodeLabels()
-    codes = ["a.b", "c" * 100, "c" * 99, "limit.tokens", "timeout", None]
+    codes = ["a.b", "c" * 100, "c" * 99, "limit.tokens", "timeout", None, "engine.fault"]
     assert [labels.label(program, {"code": code}) for code in codes] == [
-        "a.b", "c" * 64, "other", "limit.tokens", "timeout", "unknown",
+        "a.b", "c" * 64, "other", "limit.tokens", "timeout", "unknown", "engine.fault",
     ]  # fmt: skip
     assert labels.label(program, None) == "unknown"
 
@@ -181,7 +183,7 @@ def test_each_code_of_the_engine_is_a_label() -> None:
         said |= {*re.findall(r'(?:Fault\(|\bcode=|"code": )"([a-z_.]+)"', path.read_text("utf-8"))}
     # What a run that was cut off is shown with, while it is not over, is no code that anything fails with.
     assert said - ERRORS.keys() - OF_EXECUTIONS - {"interrupted"} == set()
-    assert len(said) > 15 and said >= OF_EXECUTIONS - {"rule.delay"}
+    assert len(said) > 15 and said >= OF_EXECUTIONS - {"rule.delay", CODE}
 
 
 def test_buckets_are_those_of_prometheus() -> None:
@@ -238,6 +240,58 @@ def test_dashboard_and_alerts_ask_for_what_there_is(tmp_path: Path) -> None:
     assert len(ids) == len(set(ids))
 
 
+def selected(found: dict[str, float], name: str, selector: str) -> list[float]:
+    """The samples of a counter that a selector of PromQL takes."""
+    asked = re.findall(r'(\w+)(=~|!=|=)"([^"]*)"', selector)
+    values = []
+    for sample, value in found.items():
+        if sample.partition("[")[0] == name:
+            labels = dict(re.findall(r"\('(\w+)', '([^']*)'\)", sample))
+            if all(
+                re.fullmatch(text, labels[label]) if how == "=~" else (labels[label] == text) is (how == "=")
+                for label, how, text in asked
+            ):
+                values.append(value)
+    return values
+
+
+def test_each_counter_of_an_alert_is_there_before_its_first_event(tmp_path: Path) -> None:
+    # `rate` and `increase` take the difference of two looks: a series that appears with 1 has none.
+    rules = yaml.safe_load((ROOT / "deploy/prometheus/noetl.rules.yaml").read_text("utf-8"))
+    text = " ".join(rule["expr"] for group in rules["groups"] for rule in group["rules"])
+    asked = set(re.findall(r"(?:rate|increase)\((noetl_\w+_total)(?:\{([^}]*)\})?\[", text))
+    assert len(asked) >= 8
+    of_runs = {"noetl_executions_ended_total", "noetl_lost_claims_total"}
+    with served(tmp_path) as up:
+        found = of_server(up)
+        missing = {name for name, selector in asked if not selected(found, name, selector)}
+        assert missing == of_runs, "what has the name of a playbook, or of a pool, cannot be there before it"
+        assert up.client.post("/playbooks", content=WAITS).status_code == 201
+        up.start()
+        until(lambda: "noetl_lost_claims_total[('pool', 'default')]" in of_server(up))
+        found = of_server(up)
+    for name, selector in asked:
+        values = selected(found, name, selector)
+        assert values, (name, selector)
+        assert name == "noetl_requests_total" or not any(values)
+    ended = {sample: value for sample, value in found.items() if sample.startswith("noetl_executions_ended_total")}
+    assert ended == {
+        f"noetl_executions_ended_total[('playbook', 't/t'), ('status', '{status}')]": 0
+        for status in ("blocked", "cancelled", "completed", "failed")
+    }
+
+
+def test_what_is_there_from_the_beginning_is_all_that_is_counted() -> None:
+    known = {family.name: {*family.known} for family in FAMILIES}
+    assert known["noetl_trigger_starts"] == {(kind,) for kind in KINDS}
+    assert known["noetl_trigger_refusals"] == {
+        ("webhook", "unsigned"), *((kind, why) for kind in KINDS for why in ("dead", "later")),
+    }  # fmt: skip
+    problems = (NoRoom("x"), StoreRefused("x"), Conflict("x"), StoreFailure("x"))
+    assert known["noetl_store_errors"] == {(reason_of(problem),) for problem in problems}
+    assert {code for (code,) in known["noetl_execution_failures"]} == ERRORS.keys()
+
+
 def test_the_page_has_a_row_for_each(tmp_path: Path) -> None:
     page = (ROOT / "runtime/README.md").read_text("utf-8")
     section = page[page.index("### Metrics") :]
@@ -251,7 +305,9 @@ def test_the_page_has_a_row_for_each(tmp_path: Path) -> None:
 def test_an_order_waits_until_a_worker_begins_it_or_another_server_goes_on() -> None:
     events = EventMeasures(Measures())
     step, task = SimpleNamespace(pool="gpu"), SimpleNamespace(kind="python")
-    program = cast("Any", SimpleNamespace(plan=SimpleNamespace(path="t/t", name="t", steps=[step], tasks=[task])))
+    program = cast(
+        "Any", SimpleNamespace(plan=SimpleNamespace(path="t/t", name="t", steps=[step], tasks=[task]), digest="d")
+    )
     execution = cast("Any", SimpleNamespace(execution_id="x1", status="running", started=0))
 
     def take(event_type: str, ts: int, run: str = "1") -> None:
