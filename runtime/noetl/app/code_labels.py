@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from noetl.engine.program import Program
+from noetl.engine.reports import REFUSED
 from noetl.host.engine_faults import CODE
 from noetl.host.measures import OTHER
 from noetl_ir.error_codes import ERRORS
@@ -18,9 +19,9 @@ LONGEST = 64
 OF_EXECUTIONS = frozenset({
     "arc.args", "arc.delay", "concurrency.key", "ctx.conflict", "executor.timeout", "jump.budget", "limit.step_runs",
     "limit.tokens", "loop.not_enough", "loop.stopped", "loop.timer", "net.choice", "rule.delay", "step.timer",
-    "terminated", "workload", CODE,
+    "terminated", "workload", CODE, "kind.unknown", REFUSED,
 })  # fmt: skip
-"""Codes of the engine besides those of tasks and steps, and that of its own mistakes."""
+"""Codes of the engine besides those of tasks and steps, of its own mistakes and of reports."""
 
 MOST_PLANS = 200
 """The plans whose own codes are kept."""

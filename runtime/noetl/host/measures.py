@@ -28,8 +28,8 @@ _SPANS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 1440
 class FigureFamily(NamedTuple):
     """A family of figures. With `bounds` it is a histogram of seconds, else a counter.
 
-    - `known`: combinations of labels that are there from the beginning, at 0. Prometheus sees a counter grow between two
-      looks: one that appears with 1 has not grown, and an alert on it would not hear of the first.
+    - `known`: combinations of labels that are there from the beginning, at 0. Prometheus sees how a counter grows from
+      look to look: one that appears with 1 has not grown, and an alert on it would not hear of the first.
     """
 
     name: str
