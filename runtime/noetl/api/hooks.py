@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from urllib.parse import parse_qsl
 
@@ -23,6 +25,10 @@ _FIELDS = ("secret", "token", "password", "key")
 
 _LONGEST = 1_000
 """Fields of a form, and characters of a key that an execution shows; a start has the whole key, or its hash."""
+
+
+_LOOK = 5.0
+"""Seconds for which what was found of all secrets is good."""
 
 
 class BadBody(ValueError):
@@ -80,13 +86,43 @@ class HookRequest:
             raise BadBody(f"the body is no {kind or 'text'}: {problem}") from None
 
 
-def secret_of(path: str, webhook: Webhook) -> str:
-    """The secret of a webhook, from the credentials beside the store. Raises CredentialProblem."""
-    fields = Credentials(path).fields(webhook.secret)
-    if fields is None:
-        raise CredentialProblem(f"there is no credential `{webhook.secret}` beside the server's store")
-    names = [webhook.field] if webhook.field else [name for name in (*_FIELDS, *fields) if name in fields]
-    found = fields.get(names[0]) if names else None
-    if not isinstance(found, str) or not found:
-        raise CredentialProblem(f"the credential `{webhook.secret}` has no text `{webhook.field or 'secret'}`")
-    return found
+class HookSecrets:
+    """The secrets of webhooks, from the credentials beside the store at `path`."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._looked = -math.inf
+        self._lacking = False
+
+    def secret_of(self, webhook: Webhook) -> str:
+        """The secret of a webhook. Raises CredentialProblem."""
+        try:
+            return self._read(webhook)
+        except CredentialProblem:
+            self._looked, self._lacking = time.monotonic(), True
+            raise
+
+    def are_lacking(self, webhooks: Callable[[], Iterable[Webhook]]) -> bool:
+        """Whether the secret of any of them cannot be had. Whoever signs nothing may ask as often as they like, so they
+        are looked at once in a while.
+        """
+        if time.monotonic() - self._looked >= _LOOK:
+            self._lacking = not all(map(self._can_read, webhooks()))
+            self._looked = time.monotonic()
+        return self._lacking
+
+    def _can_read(self, webhook: Webhook) -> bool:
+        try:
+            return bool(self._read(webhook))
+        except CredentialProblem:
+            return False
+
+    def _read(self, webhook: Webhook) -> str:
+        fields = Credentials(self._path).fields(webhook.secret)
+        if fields is None:
+            raise CredentialProblem(f"there is no credential `{webhook.secret}` beside the server's store")
+        names = [webhook.field] if webhook.field else [name for name in (*_FIELDS, *fields) if name in fields]
+        found = fields.get(names[0]) if names else None
+        if not isinstance(found, str) or not found:
+            raise CredentialProblem(f"the credential `{webhook.secret}` has no text `{webhook.field or 'secret'}`")
+        return found

@@ -40,6 +40,7 @@ from noetl.api.bodies import (
     SignInBody,
     StartBody,
 )
+from noetl.api.hooks import HookSecrets
 from noetl.api.lasting import Lasting
 from noetl.api.operation import Handler, Operation
 from noetl.api.pages import Paged
@@ -383,6 +384,7 @@ def application(
     app.state.starter = scheduling.starter_of(service, say)
     app.state.triggers = TriggerBook(service.runtime, WallClock())
     app.state.trigger_starter = triggering.trigger_starter_of(service, say)
+    app.state.hook_secrets = HookSecrets(service.runtime.secrets_path)
     return app
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from noetl.api.bodies import Body, body_of, raw_body
 from noetl.api.handlers import lasting_of, service_of
-from noetl.api.hooks import BadBody, HookRequest, secret_of
+from noetl.api.hooks import BadBody, HookRequest, HookSecrets
 from noetl.api.message_starts import MessageStarter
 from noetl.api.problems import BadRequest, Rejected, problem
 from noetl.api.responses import JSONResponse
@@ -95,21 +95,31 @@ async def receive(request: Request) -> Response:
     headers = dict(request.headers.items())
     asked = HookRequest(headers, dict(request.query_params), data)
     if known is None or not isinstance(webhook, Webhook) or not await _is_signed(request, known, webhook, asked):
-        service_of(request).measures.count("noetl_trigger_refusals", WEBHOOK, "unsigned")
-        return problem(401, "no webhook of that name takes this request")
+        return await _unsigned(request, starter)
     if known.row.paused:
         raise Busy("the trigger is paused")
     return await lasting_of(request).run(_started, starter, known, webhook, asked)
 
 
 async def _is_signed(request: Request, known: KnownTrigger, webhook: Webhook, asked: HookRequest) -> bool:
+    secrets = hook_secrets_of(request)
     try:
-        secret = await run_in_threadpool(secret_of, service_of(request).runtime.secrets_path, webhook)
+        secret = await run_in_threadpool(secrets.secret_of, webhook)
     except CredentialProblem as lacking:
         # Whoever asks learns nothing of it; who operates the server does.
         await run_in_threadpool(_starter(request).hinder, known, StartRefused(str(lacking)))
         return False
     return asked.is_signed(webhook, secret, WallClock().now())
+
+
+async def _unsigned(request: Request, starter: TriggerStarter) -> Response:
+    """The response to who did not sign, or may have. While the secret of any webhook is lacking it is the same 503 for
+    all of them, also for names that are not there: who could sign is to come again, and nobody learns which one it is.
+    """
+    if await run_in_threadpool(hook_secrets_of(request).are_lacking, starter.webhooks):
+        raise Busy("the secret of a webhook is lacking here, so that it cannot be said who has signed: try again later")
+    service_of(request).measures.count("noetl_trigger_refusals", WEBHOOK, "unsigned")
+    return problem(401, "no webhook of that name takes this request")
 
 
 def _started(starter: TriggerStarter, known: KnownTrigger, webhook: Webhook, asked: HookRequest) -> Response:
@@ -195,6 +205,12 @@ def _again(service: ApiService, starter: TriggerStarter, known: KnownTrigger, le
 def _book(request: Request) -> TriggerBook:
     book: TriggerBook = request.app.state.triggers
     return book
+
+
+def hook_secrets_of(request: Request) -> HookSecrets:
+    """The secrets of the webhooks of the application."""
+    secrets: HookSecrets = request.app.state.hook_secrets
+    return secrets
 
 
 def _starter(request: Request) -> TriggerStarter:

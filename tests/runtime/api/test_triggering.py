@@ -117,19 +117,41 @@ def test_without_a_key_the_same_signed_body_is_a_repeat_whatever_stands_beside_i
 
 def test_who_cannot_sign_learns_nothing(server: Served) -> None:
     put(server, webhook=GITHUB)
-    put(server, "unlucky", webhook={**GITHUB, "secret": "nobody"})
     put(server, "behind", after={"playbook": "x"})
     refused = [
         post(server, {}, secret="wrong"),
         post(server, {}, path="nothing"),
-        post(server, {}, path="unlucky"),
         post(server, {}, path="behind"),
         server.client.post("/hooks/hook", content=b"{}"),
     ]
     assert {one.status_code for one in refused} == {401}
     assert len({one.text for one in refused}) == 1
-    assert "no credential `nobody`" in server.client.get("/triggers/unlucky").json()["trouble"]
     assert server.client.get("/executions").json()["executions"] == []
+
+
+@pytest.mark.parametrize("first", ["nothing", "hook", "unlucky"], ids=["no name", "badly signed", "without a secret"])
+def test_while_a_secret_is_lacking_who_signs_is_to_come_again(server: Served, first: str) -> None:
+    put(server, webhook=GITHUB)
+    put(server, "unlucky", webhook={**GITHUB, "secret": "somebody"})
+    # Whichever is asked first, and whether it is there: nobody learns which one lacks its secret.
+    refused = [post(server, {}, secret="wrong", path=path) for path in (first, "hook", "nothing", "unlucky")]
+    refused += [post(server, {}, "d1", path="unlucky")]
+    assert {one.status_code for one in refused} == {503}
+    assert len({one.text for one in refused}) == 1 and refused[0].headers["retry-after"] == "1"
+    assert "somebody" not in refused[0].text
+    assert "no credential `somebody`" in server.client.get("/triggers/unlucky").json()["trouble"]
+    assert post(server, {}, "d1").status_code == 202, "others are as they were"
+    Credentials(server.runtime.secrets_path).add_credential("somebody", "generic", {"secret": SECRET})
+    assert post(server, {}, "d1", path="unlucky").status_code == 202
+    assert server.client.get("/triggers/unlucky").json()["trouble"] is None
+
+
+def test_a_secret_that_has_come_is_found_in_time(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(server, "unlucky", webhook={**GITHUB, "secret": "somebody"})
+    monkeypatch.setattr("noetl.api.hooks._LOOK", 0.0)
+    assert post(server, {}, path="nothing").status_code == 503
+    Credentials(server.runtime.secrets_path).add_credential("somebody", "generic", {"secret": SECRET})
+    assert post(server, {}, path="nothing").status_code == 401
 
 
 def test_the_key_and_the_wish_are_expressions(server: Served) -> None:

@@ -14,7 +14,7 @@ from noetl.ports import Clock, ExecutionRow, Store, StoreRefused
 from noetl.ports.triggers import AwaitedEnd, TriggerLetter, TriggerRow, Triggers
 from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.starter import StartRefused
-from noetl.server.triggers.document import AfterEnd, StandingTrigger, trigger_of
+from noetl.server.triggers.document import WEBHOOK, AfterEnd, StandingTrigger, Webhook, trigger_of
 from noetl.server.triggers.mapping import LONGEST_KEY, NotMapped, TriggerMapping
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
@@ -107,6 +107,11 @@ class TriggerStarter:
         """The trigger of a name; None where it is not there, or none that this version knows."""
         row = next(iter(self._triggers.rows(name)), None)
         return None if row is None else self._read(row)
+
+    def webhooks(self) -> tuple[Webhook, ...]:
+        """The webhooks of the store, as far as this version knows them."""
+        read = [self._read(row) for row in self._triggers.rows() if row.kind == WEBHOOK]
+        return tuple([one.trigger.cause for one in read if one is not None and isinstance(one.trigger.cause, Webhook)])
 
     def _read(self, row: TriggerRow) -> KnownTrigger | None:
         there = self._known.get(row.name)
