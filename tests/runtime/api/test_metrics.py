@@ -287,7 +287,7 @@ def test_what_is_there_from_the_beginning_is_all_that_is_counted() -> None:
     assert known["noetl_trigger_refusals"] == {
         ("webhook", "unsigned"), *((kind, why) for kind in KINDS for why in ("dead", "later")),
     }  # fmt: skip
-    problems = (NoRoom("x"), StoreRefused("x"), Conflict("x"), StoreFailure("x"))
+    problems = (NoRoom("x", "y"), StoreRefused("x"), Conflict("x"), StoreFailure("x"))
     assert known["noetl_store_errors"] == {(reason_of(problem),) for problem in problems}
     assert {code for (code,) in known["noetl_execution_failures"]} == ERRORS.keys()
 
