@@ -416,7 +416,7 @@ def _authorized(row: Operation, authorization: Authorization) -> Handler:
 def _measured(row: Operation, handler: Handler, measures: Measures) -> Handler:
     name = row.handler.__name__
     for status in ("500", "503"):  # what alerts ask for: the first one counts, too
-        measures.begin("noetl_requests", name, status)
+        measures.begin_counter("noetl_requests", name, status)
 
     async def measured(request: Request) -> Response:
         began = time.perf_counter()

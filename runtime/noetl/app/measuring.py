@@ -34,7 +34,7 @@ class EventMeasures:
         self._pools, self._plans = set[str](), set[str]()
         self._events = measures.counter("noetl_events")
         for code in OF_EXECUTIONS:
-            measures.begin("noetl_execution_failures", code)
+            measures.begin_counter("noetl_execution_failures", code)
         self._takers: dict[str, Callable[[Execution, Program, Event], None]] = {
             "playbook.execution.requested": self._take_begin,
             "step.started": self._give_order,
@@ -63,14 +63,14 @@ class EventMeasures:
         """Have the counters of a playbook at 0 before its first end, also where another server began it."""
         if _is_new(self._plans, program.digest):
             for status in _ENDS:
-                self._measures.begin("noetl_executions_ended", _playbook(program), status)
+                self._measures.begin_counter("noetl_executions_ended", _playbook(program), status)
 
     def _give_order(self, execution: Execution, program: Program, event: Event) -> None:
         ordered, pool = self._ordered.setdefault(execution.execution_id, {}), pool_of(program.plan.steps[event.step])
         ordered[event.run] = (event.ts, pool)
         self._begin_ends(program)
         if _is_new(self._pools, pool):
-            self._measures.begin("noetl_lost_claims", pool)
+            self._measures.begin_counter("noetl_lost_claims", pool)
 
     def _start_attempt(self, execution: Execution, program: Program, event: Event) -> None:
         self._take_order(execution, event)

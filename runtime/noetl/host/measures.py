@@ -105,7 +105,7 @@ class Measures:
             for labels in family.known:
                 self._of(family.name, labels)
 
-    def begin(self, name: str, *labels: str) -> None:
+    def begin_counter(self, name: str, *labels: str) -> None:
         """Have a counter at 0 before it counts anything, once its labels are known."""
         with self._lock:
             self._of(name, labels)
