@@ -1,4 +1,4 @@
-"""Who may do what: bearer tokens with roles, hashed at rest, compared in constant time.
+"""Who may do what: bearer tokens with roles, ends and scopes, hashed at rest, compared in constant time.
 
 A server without tokens answers everybody who can reach it, and so listens on loopback only (`check_binding`). There it
 also refuses requests that name another host, so that a page in a browser cannot speak to it under a name of its own.
@@ -6,6 +6,7 @@ With tokens and without, what changes something is refused where a page of anoth
 """
 
 import hmac
+import time
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ from noetl.api.page_sessions import PageSessions
 from noetl.api.problems import BadRequest
 from noetl.api.throttle import Throttle
 from noetl.clients.egress import is_loopback
+from noetl_ir.events import iso_of
 
 _SCHEME = "bearer "
 
@@ -25,7 +27,7 @@ class Authorization:
     """Lets requests through. `tokens` gives those that are known now, so that one that is forgotten ends at once.
 
     A server that began without any answers, until there is one, to the names in `hosts`; one that began with some
-    never opens, even when the last one is gone.
+    never opens, even when the last one is gone. `now` is in seconds since the epoch.
     """
 
     def __init__(
@@ -33,24 +35,27 @@ class Authorization:
         tokens: Callable[[], Sequence[BearerToken]],
         sessions: PageSessions,
         hosts: Sequence[str] = ("localhost", "127.0.0.1", "::1"),
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._tokens = tokens
         self._sessions = sessions
         self._open = not tokens()
         self._hosts = frozenset(hosts)
         self._wrong = Throttle(100, 1)
+        self._now = now
 
-    def lets(self, connection: HTTPConnection, role: str) -> bool:
+    def lets(self, connection: HTTPConnection, role: str, scope: str = "") -> bool:
         """Whether a request is let through as things are now."""
         try:
-            self.check(connection, role)
+            self.check(connection, role, scope)
         except BadRequest:
             return False
         return True
 
-    def check(self, connection: HTTPConnection, role: str) -> BearerToken | None:
+    def check(self, connection: HTTPConnection, role: str, scope: str = "") -> BearerToken | None:
         """The token of a request that may do what a role may; None where none is asked for, as nobody has one.
 
+        A token for some playbooks or pools only is let through to operations that have a `scope`, and so keep to it.
         Raises BadRequest with 401, 403 or 415, and with 429 after many wrong tokens of one client.
         """
         _check_site(connection)
@@ -69,8 +74,14 @@ class Authorization:
         self._check_tries(connection, token)
         if token is None:
             raise BadRequest("a valid token is needed: send `Authorization: Bearer TOKEN`", 401)
+        self._check_end(token)
         if role not in MAY[token.role]:
             raise BadRequest(f"the token `{token.name}` has the role `{token.role}`; this needs `{role}`", 403)
+        if token.is_scoped and not scope:
+            what = "playbooks" if token.paths else "pools"
+            raise BadRequest(
+                f"the token `{token.name}` is for some {what} only; this is for tokens without limits", 403
+            )
         return token
 
     def known(self, connection: HTTPConnection, sent: str) -> BearerToken:
@@ -80,6 +91,7 @@ class Authorization:
         self._check_tries(connection, token)
         if token is None:
             raise BadRequest("no such token is known here", 401)
+        self._check_end(token)
         return token
 
     def named(self) -> list[BearerToken]:
@@ -104,6 +116,11 @@ class Authorization:
             return self._sessions.token_of(connection, tokens)
         sent = header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
         return _known(sent, tokens)
+
+    def _check_end(self, token: BearerToken) -> None:
+        # Whoever is told has the token itself, or the cookie that was made for it.
+        if token.expires is not None and token.has_expired(self._now()):
+            raise BadRequest(f"the token `{token.name}` expired at {iso_of(token.expires)}", 401)
 
     def _check_tries(self, connection: HTTPConnection, token: BearerToken | None) -> None:
         # Only wrong tokens count, so nobody can lock a client out whose token is right.

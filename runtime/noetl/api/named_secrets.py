@@ -11,12 +11,12 @@ from noetl_ir.expr import Json
 
 
 async def list_tokens(request: Request) -> Response:
-    """The tokens of this server by name, each with its role; of a server without tokens none."""
+    """The tokens of this server by name, each with its role, end and scopes; of a server without tokens none."""
     # In the loop, where every request looks for its token: with a second thread that reads the file anew, a token that
     # was forgotten would be let in meanwhile.
     authorization: Authorization = request.app.state.authorization
     tokens = authorization.named()
-    return _page(request, "tokens", [{"name": token.name, "role": token.role} for token in tokens])
+    return _page(request, "tokens", [token.document() for token in tokens])
 
 
 async def list_credentials(request: Request) -> Response:

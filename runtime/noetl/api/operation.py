@@ -11,11 +11,15 @@ from noetl_ir.records import NamedTuple
 
 Handler = Callable[[Request], Awaitable[Response]]
 
+OWN = "own"
+"""The scope of operations that show and change nothing of any playbook: each token may use them."""
+
 
 class Operation(NamedTuple):
     """One operation. `role` is who may, empty for everybody; `query` names its parameters, beside those of pages,
     `headers` the request headers that it reads. `deed` is what it is called in the audit, empty where it changes
-    nothing; the change of the store is recorded with itself, and where it `is_recorded_first` there is none.
+    nothing; the change of the store is recorded with itself, and where it `is_recorded_first` there is none. `scope`
+    is how it keeps to the playbooks that a token is for; where it is empty only tokens for everything may use it.
     """
 
     method: str
@@ -29,3 +33,4 @@ class Operation(NamedTuple):
     headers: tuple[str, ...] = ()
     deed: str = ""
     is_recorded_first: bool = False
+    scope: str = ""

@@ -37,9 +37,10 @@ class PageSessions:
         self._encrypted = encrypted
 
     def begin_session(self, response: Response, connection: HTTPConnection, token: BearerToken) -> None:
-        """Sign in the browser that a response goes to."""
-        end = int(self._now()) + LASTS
-        self._set(response, connection, f"{end}.{self._code(end, token)}", LASTS)
+        """Sign in the browser that a response goes to, until its token ends at the latest."""
+        now = int(self._now())
+        end = now + LASTS if token.expires is None else min(now + LASTS, token.expires // 1_000_000)
+        self._set(response, connection, f"{end}.{self._code(end, token)}", max(0, end - now))
 
     def end_session(self, response: Response, connection: HTTPConnection) -> None:
         """Sign it out."""

@@ -42,7 +42,7 @@ from noetl.api.bodies import (
 )
 from noetl.api.hooks import HookSecrets
 from noetl.api.lasting import Lasting
-from noetl.api.operation import Handler, Operation
+from noetl.api.operation import OWN, Handler, Operation
 from noetl.api.pages import Paged
 from noetl.api.problems import BadRequest, problem_of, with_problems
 from noetl.api.service import ApiService
@@ -64,7 +64,7 @@ ROUTES = (
     Operation("GET", "/readyz", "", handlers.readyz),
     Operation("GET", "/metrics", "viewer", handlers.metrics),
     Operation("GET", "/openapi.json", "", handlers.openapi),
-    Operation("GET", "/me", "viewer", sign_in.who_am_i),
+    Operation("GET", "/me", "viewer", sign_in.who_am_i, scope=OWN),
     Operation("POST", "/sign-in", "", sign_in.sign_in, SignInBody, deed="sign-in"),
     Operation("POST", "/sign-out", "", sign_in.sign_out),
     Operation(
@@ -172,7 +172,7 @@ ROUTES = (
     Operation("GET", "/plans/{digest}/verdicts", "viewer", derived.get_verdicts),
     Operation("GET", "/plans/{digest}/findings", "viewer", derived.get_findings),
     Operation("GET", "/plans/{digest}/differences", "viewer", derived.get_differences, query=("from",)),
-    Operation("GET", "/findings/{code}", "viewer", derived.get_explanation),
+    Operation("GET", "/findings/{code}", "viewer", derived.get_explanation, scope=OWN),
     Operation("POST", "/blobs", "viewer", handlers.get_blob, BlobBody),
     Operation("PUT", "/blobs/{execution_id}", "worker", handlers.put_blob, status=201),
     Operation(
@@ -401,10 +401,10 @@ def _authorized(row: Operation, authorization: Authorization) -> Handler:
         if row.role:
             # The token is checked before the query, the body or the names in the path: whoever has none learns
             # nothing of what is here.
-            request.state.token = authorization.check(request, row.role)
+            request.state.token = authorization.check(request, row.role, row.scope)
             _check_query(row, request)
         # A stream lasts for an hour. It asks again and again, so that a token that was taken back ends it.
-        request.state.may_go_on = lambda: not row.role or authorization.lets(request, row.role)
+        request.state.may_go_on = lambda: not row.role or authorization.lets(request, row.role, row.scope)
         if row.is_recorded_first:
             await auditor.record(request, row.deed)
         with auditor.acting(request, row):

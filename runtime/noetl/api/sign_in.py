@@ -13,7 +13,9 @@ from noetl_ir.expr import Json
 
 
 async def who_am_i(request: Request) -> Response:
-    """Whose token a request has, its role, and whether it may start and ask; without tokens all are as an admin."""
+    """Whose token a request has, its role, whether it may start and ask, when it ends and what it is for; without
+    tokens all are as an admin.
+    """
     token: BearerToken | None = request.state.token
     return JSONResponse(_document(token))
 
@@ -38,8 +40,9 @@ async def sign_out(request: Request) -> Response:
 
 
 def _document(token: BearerToken | None) -> dict[str, Json]:
-    role = token.role if token is not None else "admin"
-    return {"name": token.name if token is not None else None, "role": role, "operates": "operator" in MAY[role]}
+    person = (token or BearerToken("", "admin", "")).document()
+    # A token may have any name; nobody has none.
+    return {**person, "name": token and token.name, "operates": "operator" in MAY[str(person["role"])]}
 
 
 def _authorization(request: Request) -> Authorization:

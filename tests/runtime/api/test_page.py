@@ -20,6 +20,7 @@ from noetl.api.page_sessions import LASTS, PageSessions
 from noetl.api.static_page import FILES, POLICY
 
 FOLDER = ROOT / "runtime" / "noetl" / "page"
+UNLIMITED = {"expires": None, "paths": [], "pools": []}
 TOKENS = [BearerToken(role, role, digest_of(f"secret-{role}")) for role in ROLES]
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.js"))
 COMPRESSED = 150_000
@@ -92,7 +93,7 @@ def test_a_token_becomes_a_cookie_that_no_script_and_no_other_site_has(tmp_path:
         assert {"HttpOnly", "SameSite=strict", "Secure"} <= {part.strip() for part in header.split(";")}
         # RFC 6265 §5.1.4: without a path it is that of the request, which has a proxy's prefix in it.
         assert "path" not in header.lower() and "secret" not in header
-        assert server.client.get("/me").json() == {"name": "viewer", "role": "viewer", "operates": False}
+        assert server.client.get("/me").json() == {"name": "viewer", "role": "viewer", "operates": False, **UNLIMITED}
     with served(tmp_path / "plain", *TOKENS) as server:
         assert "secure" not in signed_in(server, "admin").lower()
         assert server.client.get("/me").json()["operates"] is True
@@ -186,7 +187,7 @@ def test_guessing_a_token_is_slowed_down(tmp_path: Path) -> None:
 
 def test_without_tokens_nobody_signs_in(tmp_path: Path) -> None:
     with served(tmp_path) as server:
-        assert server.client.get("/me").json() == {"name": None, "role": "admin", "operates": True}
+        assert server.client.get("/me").json() == {"name": None, "role": "admin", "operates": True, **UNLIMITED}
         assert server.client.post("/sign-in", json={"token": "x"}).status_code == 401
 
 
