@@ -128,7 +128,7 @@ def add(
 
 
 def _change(before: BearerToken, token: BearerToken) -> str:
-    """What becomes another one where a token is replaced, in words."""
+    """The differences between a token and the one that takes its place, in words."""
     role = f"its role was `{before.role}` and is `{token.role}`" if before.role != token.role else ""
     limits = [name for name in ("expires", "paths", "pools") if getattr(before, name) != getattr(token, name)]
     changed = [f"it {_WERE[name]} before: {escaped(_shown(before, name))}" for name in limits]
