@@ -38,7 +38,7 @@ OWN_COMMANDS: Mapping[str, tuple[str, ...]] = {
         "run", "test", "resume", "rerun", "status", "list", "events", "logs", "trace", "replay", "result", "cancel",
         "pause", "signal", "signals", "purge", "archive", "restore", "collect", "store", "audit", "credential",
         "server", "ui", "worker", "workers", "bus", "playbooks", "register", "start", "schedules", "triggers",
-        "notifications", "dead-letters", "token",
+        "namespaces", "notifications", "dead-letters", "token",
     ),
 }  # fmt: skip
 """The commands that one of the two programs has and the other one has not: neither imports the other."""

@@ -6,6 +6,7 @@ STANDING = {
     "Schedule": "noetl schedules put",
     "Notification": "noetl notifications put",
     "Trigger": "noetl triggers put",
+    "Namespace": "noetl namespaces put",
 }
 """Kinds of documents that stand beside playbooks in a store, each with the command that keeps it there."""
 

@@ -9,6 +9,7 @@ import pytest
 from noetl.ports import ExecutionRow, Store
 from noetl.ports.audit import Audit, Audited, AuditRow, WantedAudit
 from noetl.ports.mailbox import Letter, OpenWait
+from noetl.ports.namespaces import Namespaced, NamespaceRow, Namespaces
 from noetl.ports.notifications import NotificationRow, Notifications, Notifying
 from noetl.ports.outbox import Outbox, OutboxRow, Telling, WantedOutbox
 from noetl.ports.places import PlaceRow
@@ -83,6 +84,10 @@ def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], 
             lambda: notifying(store).put(NotificationRow(name, {})),
             lambda: notifying(store).rows(name),
         ),
+        "namespace": (
+            lambda: namespaces(store).put(NamespaceRow(name, {}, f"{name}/")),
+            lambda: namespaces(store).rows(name),
+        ),
         "outbox": (
             lambda: outbox(store).put_outbox([OutboxRow(0, "t", name, None, 1, 1)]),
             lambda: [row.subject for row in outbox(store).outbox_rows(WantedOutbox())],
@@ -98,6 +103,12 @@ def deeds(store: Store) -> Audit:
     """The audit of a store."""
     assert isinstance(store, Audited)
     return store.audit
+
+
+def namespaces(store: Store) -> Namespaces:
+    """The namespaces of a store."""
+    assert isinstance(store, Namespaced)
+    return store.namespaces
 
 
 def notifying(store: Store) -> Notifications:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from noetl.ports import Store
+from noetl.ports.namespaces import NamespaceRow
 from noetl.ports.notifications import NotificationRow
 from noetl.ports.schedules import ScheduleRow
 from noetl.ports.triggers import TriggerRow
@@ -16,6 +17,7 @@ KINDS: dict[str, Any] = {
     "scheduling": ScheduleRow("a", {}, 1),
     "triggering": TriggerRow("a", "after", {}, {}),
     "notifying": NotificationRow("a", {}),
+    "namespaces": NamespaceRow("a", {}, "a/"),
 }
 SERVERS, ROUNDS = 4, 10
 Open = Callable[..., Store]

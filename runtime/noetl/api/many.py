@@ -15,6 +15,7 @@ from noetl.api.service import ApiService
 from noetl.app.bulk import condition_to_ask, hindrance, left_behind, rerun_key
 from noetl.app.reruns import RerunWish
 from noetl.ports import ExecutionRow, StoreFailure, Wanted
+from noetl.ports.namespaces import QuotaExceeded
 from noetl_ir.expr import Json
 
 
@@ -86,7 +87,7 @@ def _asked_one(service: ApiService, body: ManyBody, verb: str, row: ExecutionRow
             document |= _rerun(service, body, row)
         elif not body.dry_run:
             service.ask(row.execution_id, verb, _said(body))
-    except (Rejected, Unknown, Faulty, StoreFailure) as problem:
+    except (Rejected, Unknown, Faulty, StoreFailure, QuotaExceeded) as problem:
         return {**document, "outcome": "refused", "why": str(problem)}
     return {**document, "outcome": "fits" if body.dry_run else "asked"}
 

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from noetl.api.responses import JSONResponse
 from noetl.host.log_lines import log_line
 from noetl.ports import Busy, Conflict, Damaged, NoRoom, StoreFailure
+from noetl.ports.namespaces import QuotaExceeded
 
 TYPE = "application/problem+json"
 RETRY_AFTER = 1
@@ -41,10 +42,10 @@ class BadRequest(Exception):
         self.status = status
 
 
-def problem(status: int, detail: str) -> Response:
-    """A problem document with its status."""
-    body = {"type": "about:blank", "title": _TITLES.get(status, "Error"), "status": status, "detail": detail}
-    headers = {"Retry-After": str(RETRY_AFTER)} if status in (429, 503) else {}
+def problem(status: int, detail: str, *, retry_after: int = RETRY_AFTER, **more: str) -> Response:
+    """A problem document with its status, and members of its own; `retry_after` is in seconds."""
+    body = {"type": "about:blank", "title": _TITLES.get(status, "Error"), "status": status, "detail": detail, **more}
+    headers = {"Retry-After": str(retry_after)} if status in (429, 503) else {}
     if status == 401:
         # RFC 9110 §11.6.1 asks for it with each 401.
         headers["WWW-Authenticate"] = "Bearer"
@@ -63,6 +64,9 @@ def problem_of(error: Exception) -> Response:
             return problem(error.status, str(error))
         case Unknown():
             return problem(404, str(error))
+        case QuotaExceeded():
+            text, seconds = f"nothing was started: {error}", error.retry_after
+            return problem(429, text, retry_after=seconds, namespace=error.namespace, quota=error.quota)
         case Rejected() | Conflict():
             return problem(409, str(error))
         case Damaged():

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from noetl.api.bodies import RerunBody, body_of
 from noetl.api.handlers import execution_of, lasting_of, service_of
 from noetl.api.problems import BadRequest, Rejected
+from noetl.api.refused_starts import refusals_counted
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, Start, faults_told
 from noetl.app.reruns import PlannedRerun, RerunWish, begin_rerun, planned_rerun, source_of
@@ -58,7 +59,7 @@ def rerun(service: ApiService, execution_id: str, body: RerunBody, key: StartKey
         if hindrances:
             raise Rejected("; ".join(["nothing was started", *hindrances]))
         try:
-            with service.storing():
+            with service.storing(), refusals_counted(service.measures):
                 begin_rerun(runtime, planned, key)
         except Taken as taken:
             assert key is not None

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from noetl.api.bodies import Body, body_of
 from noetl.api.handlers import lasting_of, once_key
 from noetl.api.problems import BadRequest, Rejected, Unknown
+from noetl.api.refused_starts import refusal_of
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, Start
 from noetl.api.standing import StandingBody, done_with, kept, page_of, removed, told_of
@@ -164,7 +165,7 @@ async def start_schedule(request: Request) -> Response:
     try:
         return JSONResponse(await lasting_of(request).run(done_with, request, begun), 201)
     except StartRefused as problem:
-        raise Rejected(str(problem)) from None
+        raise refusal_of(problem) from None
 
 
 async def backfill(request: Request) -> Response:
@@ -190,7 +191,7 @@ async def backfill(request: Request) -> Response:
     except BadTimes as problem:
         raise BadRequest(str(problem)) from None
     except StartRefused as problem:
-        raise Rejected(str(problem)) from None
+        raise refusal_of(problem) from None
 
 
 def _book(request: Request) -> ScheduleBook:

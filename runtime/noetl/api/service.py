@@ -16,6 +16,7 @@ from pathlib import Path
 
 from noetl.api.notifier import Notifier
 from noetl.api.problems import Faulty, Rejected, Unknown
+from noetl.api.refused_starts import refusals_counted
 from noetl.app.documents import (
     execution_document,
     mail_document,
@@ -328,7 +329,7 @@ class ApiService:
 
             def begin(control: ControlPlane) -> StartedExecution:
                 try:
-                    with acting(actor):
+                    with acting(actor), refusals_counted(self.measures):
                         control.own_and_start(program, execution_id, request, start.key)
                 except Taken as taken:  # somebody was quicker
                     assert start.key is not None

@@ -5,6 +5,7 @@ from concurrent.futures import TimeoutError as NotInTime
 from noetl.api.problems import Faulty, Rejected, Unknown
 from noetl.api.service import ApiService, Start, StartedExecution
 from noetl.ports import Busy
+from noetl.ports.namespaces import QuotaExceeded
 from noetl.server.schedules.starter import StartRefused
 from noetl.server.workers.preflight import WITHIN
 
@@ -22,5 +23,7 @@ def begin_standing(service: ApiService, asked: Start) -> StartedExecution:
         except NotInTime:
             pass  # who has not answered by then may still have the secrets
         return prepared.begin().result(BEGINS_WITHIN)
+    except QuotaExceeded as problem:
+        raise StartRefused(str(problem), problem) from None
     except (Unknown, Rejected, Faulty, Busy, NotInTime) as problem:
         raise StartRefused(str(problem) or "the server is busy") from None

@@ -134,6 +134,8 @@ def _started(starter: TriggerStarter, known: KnownTrigger, webhook: Webhook, ask
         raise BadRequest(str(wrong)) from None
     except StartRefused as lacking:
         starter.hinder(known, lacking)
+        if lacking.quota is not None:  # which one is the operator's own affair
+            return problem(429, "nothing can be started now", retry_after=lacking.quota.retry_after)
         raise Busy("nothing can be started now") from None
     return JSONResponse({"execution_id": execution_id or None}, 202)
 

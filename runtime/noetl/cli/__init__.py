@@ -46,6 +46,7 @@ COMMANDS: dict[str, str] = {
     "start": "Have a server run a playbook.",
     "schedules": "Start playbooks at times of a calendar.",
     "triggers": "Start playbooks when something happens.",
+    "namespaces": "Limit what teams start, and share the workers between them.",
     "notifications": "Tell people and programs of ends.",
     "dead-letters": "List what could not be told outside, and try it again.",
     "token": "Say who may do what with a server.",

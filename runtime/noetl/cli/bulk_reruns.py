@@ -34,6 +34,7 @@ def _begin_one(wish: RerunWish, runtime: Runtime, row: ExecutionRow, *, newest: 
     from noetl.app.bulk import rerun_key
     from noetl.app.reruns import begin_rerun, planned_rerun, source_of
     from noetl.app.snapshots import UnreadableExecution
+    from noetl.ports.namespaces import QuotaExceeded
     from noetl.server.children import NotFound
 
     try:
@@ -53,6 +54,6 @@ def _begin_one(wish: RerunWish, runtime: Runtime, row: ExecutionRow, *, newest: 
             begin_rerun(runtime, planned, rerun_key(row, wish))
     except Taken as there:
         raise Problem(f"it has a rerun already: {there.execution_id}") from None
-    except (UnreadableExecution, NotFound) as problem:
+    except (UnreadableExecution, NotFound, QuotaExceeded) as problem:
         raise Problem(str(problem)) from None
     return planned.execution_id

@@ -12,7 +12,7 @@ from noetl.app.ending import ending_of
 from noetl.app.runtime import Runtime
 from noetl.cli.ending import tell_ending
 from noetl.cli.progress import Progress
-from noetl.cli.stores import command_with
+from noetl.cli.stores import command_with, refused_by_quota
 from noetl.cli.text import Problem, Stopped
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
@@ -51,6 +51,8 @@ def drive(
         # A run whose first events never reached the disk cannot be resumed, and to say so would send the user after
         # nothing.
         if not _is_there(runtime, execution_id):
+            if (full := refused_by_quota(problem)) is not None:
+                raise full from None
             refused = Stopped if isinstance(problem, NoRoom) else Problem
             raise refused(f"{problem}\nnothing was started") from None
         again = command_with(asked.url, "resume", execution_id)

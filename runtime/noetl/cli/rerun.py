@@ -22,6 +22,7 @@ from noetl.cli.stores import (
     is_remote,
     json_option,
     opened_runtime,
+    refused_by_quota,
     require_store,
     row_of,
     server_option,
@@ -33,7 +34,7 @@ from noetl.engine.program import Program
 from noetl.engine.rerun_source import RerunSource
 from noetl.engine.reruns import ACCEPTED, payload_of
 from noetl.host.runnable_kinds import unable
-from noetl.ports import Taken
+from noetl.ports import Conflict, Taken
 from noetl.ports.idempotency import BadKey, StartKey, start_key
 from noetl.server.children import NotFound
 from noetl_cli import lazy_click as click
@@ -111,6 +112,8 @@ def rerun(
                 begin_rerun(runtime, planned, _key(key, planned, wish))
         except Taken as there:
             raise Problem(_taken(there, url)) from None
+        except Conflict as problem:
+            raise refused_by_quota(problem) or problem from None
         shown.say(f"{planned.execution_id}: {escaped(row.playbook)}, {_summary(planned)}")
         go = partial(_resume, program, planned.execution_id)
         return drive(runtime, program, DriveOptions(planned.execution_id, url, as_json), go, shown)

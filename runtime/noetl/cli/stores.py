@@ -116,7 +116,18 @@ def narrow_rights(url: str) -> None:
 
 def problem_of(problem: StoreFailure) -> Problem:
     """A refusal of a store or a server, also of one that is not there: the command did not do what was asked."""
-    return Problem(str(problem))
+    from noetl.store.http import NoPlace
+
+    return Stopped(str(problem)) if isinstance(problem, NoPlace) else Problem(str(problem))
+
+
+def refused_by_quota(problem: Exception) -> Stopped | None:
+    """The refusal of a start by a quota of its namespace, which can be begun later; None of anything else."""
+    from noetl.ports.namespaces import QuotaExceeded  # most stores have no namespaces
+
+    if not isinstance(problem, QuotaExceeded):
+        return None
+    return Stopped(f"{problem}\nnothing was started: try again in {problem.retry_after} s")
 
 
 @contextmanager

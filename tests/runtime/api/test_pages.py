@@ -90,6 +90,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             spec = {"on": ["failed"], "to": {"webhook": {"url": "https://example.org"}}}
             body = {"apiVersion": "noetl.io/v2", "kind": "Notification", "metadata": {"name": name}, "spec": spec}
             assert up.client.put(f"/notifications/{name}", json=body).status_code == 200
+            body = {**body, "kind": "Namespace", "spec": {"prefix": f"{name}/"}}
+            assert up.client.put(f"/namespaces/{name}", json=body).status_code == 200
         assert isinstance(up.runtime.store, Telling)
         up.runtime.store.outbox.put_outbox([OutboxRow(0, "t", name, None, 1, 1) for name in ("a", "b", "c")])
         for number in (1, 2, 3):

@@ -15,6 +15,7 @@ BYTES = "a\udcff"
 
 COMMANDS = (
     ("status",), ("events",), ("cancel",), ("triggers", "show"), ("schedules", "pause"), ("notifications", "delete"),
+    ("namespaces", "pause"),
     ("audit", "--subject"), ("audit", "--who"), ("list", "--query"), ("playbooks",), ("workers", "drain"),
 )  # fmt: skip
 

@@ -22,6 +22,7 @@ WRITER = """
 import os, signal, sys
 from noetl.ports import ExecutionRow
 from noetl.ports.audit import AuditRow
+from noetl.ports.namespaces import NamespaceRow
 from noetl.ports.notifications import NotificationRow
 from noetl.ports.outbox import OutboxRow
 from noetl.ports.mailbox import Letter
@@ -49,6 +50,7 @@ store.triggering.put(TriggerRow("hook", "webhook", {}, {}))
 store.audit.add_deed(AuditRow(0, 1, "ann", "cli", "", "stop", "", once="a"))
 store.outbox.put_outbox([OutboxRow(0, "t", "s", None, 1, 1)])
 store.notifying.put(NotificationRow("n", {}))
+store.namespaces.put(NamespaceRow("a", {}, "a/"))
 with store.own("e1"):
     position = 1
     while position < 3_000:
@@ -113,6 +115,8 @@ def test_a_process_killed_at_a_named_point(tmp_path: Path, point: str, turn: int
             assert store.mailbox.await_letter(OpenWait("k", "e1", "c", ("go",))) is is_done
         elif point.startswith("notification"):
             assert len(store.notifying.rows()) == int(is_done)
+        elif point.startswith("namespace"):
+            assert len(store.namespaces.rows()) == int(is_done)
         elif point.startswith("outbox"):
             assert len(store.outbox.outbox_rows(WantedOutbox())) == int(is_done)
         elif point.startswith("audit"):

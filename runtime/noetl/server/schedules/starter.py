@@ -7,6 +7,7 @@ that a store takes it once; whoever finds it taken moves the row on as if it had
 from collections.abc import Callable, Iterator
 
 from noetl.ports import Clock, Store, StoreRefused
+from noetl.ports.namespaces import QuotaExceeded
 from noetl.ports.schedules import ScheduleRow, Schedules
 from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.document import Schedule, schedule_of
@@ -23,7 +24,11 @@ FOR_EVER = 1 << 62
 
 
 class StartRefused(Exception):
-    """A start cannot be made now; the text says why."""
+    """A start cannot be made now; the text says why. `quota` is the quota of its namespace that hinders it."""
+
+    def __init__(self, text: str, quota: QuotaExceeded | None = None) -> None:
+        super().__init__(text)
+        self.quota = quota
 
 
 class ScheduledStart(NamedTuple):

@@ -67,6 +67,10 @@ class NoResponse(ServerUnreachable):
     """A request may have reached the server, and its response did not come, or the server says to try again."""
 
 
+class NoPlace(StoreFailure):
+    """A quota of a namespace refuses a start for now; asked again at once it does so again."""
+
+
 class Connection:
     """Requests to a server at `url`. Raises StoreFailure with the server's own words where it refuses."""
 
@@ -172,6 +176,9 @@ class Connection:
         """The response, unless it is one of failure or refusal."""
         # A failure may pass, so another server may be asked. A refusal is final, and asking again only tells the
         # same.
+        if response.status == 429 and "quota" in _problem_in(response):
+            after = response.headers.get("retry-after", "1")
+            raise NoPlace(f"{self.url}: {_detail(response)}; try again in {after} s")
         if response.status >= 500 or response.status == 429:
             raise NoResponse(f"{self.url}: {_detail(response)}")
         if response.status == 401:
@@ -569,8 +576,12 @@ def _records(data: bytes, after: int, url: str) -> list[Record]:
 
 def _detail(response: ServerResponse) -> str:
     """The text of a problem document, or its status where it is none."""
+    return str(_problem_in(response).get("detail", f"answered {response.status}"))
+
+
+def _problem_in(response: ServerResponse) -> dict[str, Json]:
     try:
         value = json.loads(response.body)
-        return str(value["detail"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return f"answered {response.status}"
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -7,13 +7,12 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from noetl.host.confined_files import file_name_of
 from noetl.ports import (
     ALL,
     Append,
@@ -39,13 +38,14 @@ from noetl.ports.places import PlaceRow
 from noetl.ports.purges import Purges
 from noetl.store import is_sealed, missing, seal_of
 from noetl.store.memory.audit import MemoryAudit
+from noetl.store.memory.blobs import MemoryBlobs as MemoryBlobs
 from noetl.store.memory.mailbox import MemoryMailbox
+from noetl.store.memory.namespaces import MemoryNamespaces
 from noetl.store.memory.notifications import MemoryNotifications
 from noetl.store.memory.outbox import MemoryOutbox
 from noetl.store.memory.schedules import MemorySchedules
 from noetl.store.memory.triggers import MemoryTriggers
 from noetl_ir.expr import Json
-from noetl_ir.outcome import reference
 
 if TYPE_CHECKING:
     from noetl.ports.queries import ExecutionAttribute
@@ -64,6 +64,7 @@ FAULT_POINTS = tuple(
         "audit",
         "outbox",
         "notification",
+        "namespace",
     )
     for point in ("before_write", "before_commit", "after_commit")
 )
@@ -132,6 +133,9 @@ class MemoryStore:
         )
         self.triggering = MemoryTriggers(partial(self._changing, "trigger"), self._looking, self.audit.record_deed)
         self.scheduling = MemorySchedules(partial(self._changing, "schedule"), self._looking, self.audit.record_deed)
+        self.namespaces = MemoryNamespaces(
+            partial(self._changing, "namespace"), self._looking, self.audit.record_deed, self._all_rows, now
+        )
         self._hook = hook
         self._now = now
         self._closed = False
@@ -159,6 +163,8 @@ class MemoryStore:
             if known is None:
                 fresh = missing(0, 0, records, lambda _: None)
                 self._reach("create.before_commit")
+                if fresh:
+                    self.namespaces.check_start(row)
                 self._rows[row.execution_id] = row
                 if attributes:
                     self._attributes[row.execution_id] = tuple(attributes)
@@ -476,6 +482,9 @@ class MemoryStore:
         with self._lock:
             self._gone = [name for name in self._gone if name != execution_id]
 
+    def _all_rows(self) -> Iterator[ExecutionRow]:
+        return iter(self._rows.values())
+
     def _execution_ended(self, row: ExecutionRow) -> None:
         """Keep what an end leads to, within the change that makes it."""
         self.triggering.execution_ended(row)
@@ -561,40 +570,3 @@ class MemoryStore:
             raise StoreFailure("the store is closed")
         if point is not None and self._hook is not None:
             self._hook(point)
-
-
-class MemoryBlobs:
-    """`Blobs` in a dictionary."""
-
-    def __init__(self) -> None:
-        self._data: dict[str, bytes] = {}
-
-    def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
-        import hashlib
-
-        checksum = hashlib.sha256(data).hexdigest()
-        key = f"{file_name_of(execution_id)}/{checksum}"
-        self._data[key] = data
-        return reference(store="memory", key=key, size=len(data), checksum=checksum)
-
-    def remove(self, execution_id: str) -> int:
-        """`Removable.remove`."""
-        prefix = f"{file_name_of(execution_id)}/"
-        gone = [key for key in self._data if key.startswith(prefix)]
-        return sum([len(self._data.pop(key)) for key in gone])
-
-    def get(self, reference: Mapping[str, Json]) -> bytes:
-        import hashlib
-
-        data = self._data.get(str(reference.get("key")))
-        if data is None:
-            raise KeyError(f"there is no blob {reference.get('key')!r}")
-        if len(data) != reference.get("size") or hashlib.sha256(data).hexdigest() != reference.get("checksum"):
-            raise KeyError(f"blob {reference.get('key')!r} is not what the reference says")
-        return data
-
-    def check_room(self, *, suspected: bool) -> None:
-        """There always is some."""
-
-    def close(self) -> None:
-        """Nothing is open."""

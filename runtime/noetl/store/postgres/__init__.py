@@ -26,6 +26,7 @@ FAULT_POINTS = tuple(
         "audit",
         "outbox",
         "notification",
+        "namespace",
     )
     for point in ("before_write", "before_commit", "after_commit")
 )

@@ -34,19 +34,21 @@ _PAGE = 256
 _TRIES = 5
 _BATCH = """unnest(%(positions)b::integer[], %(ids)b::text[], %(bodies)b::bytea[], %(chains)b::bigint[])
   AS fresh (position, event_id, body, chain)"""
+# A statement that is no part of a transaction adds nothing where there are namespaces: these are asked in one.
 _CREATE = f"""
 WITH made AS (
   INSERT INTO executions
     (execution_id, playbook, plan_digest, status, parent_execution_id, started, ended, rerun_of, error, events, chain)
-  VALUES (%(name)s, %(playbook)s, %(digest)s, %(status)s, %(parent)s, %(started)s, %(ended)s, %(rerun_of)s,
-    %(error)s, %(count)s, %(chain)s)
+  SELECT %(name)s, %(playbook)s, %(digest)s, %(status)s, %(parent)s, %(started)s, %(ended)s, %(rerun_of)s,
+    %(error)s, %(count)s, %(chain)s
+  WHERE NOT %(is_alone)s OR NOT EXISTS (SELECT FROM namespaces)
   ON CONFLICT (execution_id) DO NOTHING RETURNING number
 ), logged AS (
   INSERT INTO events SELECT number, fresh.* FROM made, {_BATCH}
 ), owned AS (
   INSERT INTO owners SELECT %(name)s, %(holder)s, %(who)s FROM made WHERE %(holder)s > 0 ON CONFLICT DO NOTHING
 )
-SELECT number FROM made
+SELECT number, EXISTS (SELECT FROM namespaces) FROM made
 """
 # An owner who was taken for dead, and whose execution another one has now, writes nothing.
 _OWNED = "(%(holder)s = 0 OR EXISTS (SELECT FROM owners WHERE execution_id = %(name)s AND holder = %(holder)s))"
@@ -129,8 +131,10 @@ class Log:
     ) -> None:
         self._access.reach("create.before_write")
         fresh, holder = missing(0, 0, records, lambda _: None), self._access.holder
+        # One that is restored has no events yet, and begins nothing.
+        has_quotas = row.parent_execution_id is None and bool(fresh)
 
-        def made(connection: PostgresConnection) -> Head | None:
+        def made(connection: PostgresConnection, *, is_alone: bool = False) -> Head | None:
             batch, position, chain = _batch(Head(0, 0, 0, "", None), fresh)
             parent, old = row.parent_execution_id, row.rerun_of
             values = {
@@ -141,12 +145,22 @@ class Log:
                 "rerun_of": None if old is None else written(old),
                 "error": None if row.error is None else written(row.error),
                 # 0 where nobody owns it yet: `create` may be called for an execution that its caller does not drive.
-                "holder": holder.number if row.execution_id in holder.new else 0, **batch,
+                "holder": holder.number if row.execution_id in holder.new else 0,
+                "is_alone": is_alone and has_quotas, **batch,
             }  # fmt: skip
-            number = connection.execute(_CREATE, values).fetchone()
-            if number is not None and attributes:
-                keep_attributes(connection, number[0], attributes)
-            return None if number is None else Head(number[0], position, chain, row.status, row.ended)
+            added = connection.execute(_CREATE, values).fetchone()
+            if added is None:
+                return None
+            number, has_namespaces = added
+            if attributes:
+                keep_attributes(connection, number, attributes)
+            if row.parent_execution_id is None:
+                deed = "rerun" if row.rerun_of else "start"
+                record_deed(PostgresTransaction(connection), deed, row.execution_id)
+            # Last, as it locks the namespace until the commit.
+            if has_namespaces and has_quotas:
+                self._check_start(connection, row)
+            return Head(number, position, chain, row.status, row.ended)
 
         def claim(connection: PostgresConnection, key: StartKey) -> None:
             """Of two with one key the second waits here for the first."""
@@ -156,16 +170,13 @@ class Log:
                 raise Taken(read(holder), request)
 
         def begun(connection: PostgresConnection) -> Head | None:
-            if key is None and actor_now() is None and not attributes:
-                return made(connection)
+            is_alone = key is None and actor_now() is None and not attributes
+            if is_alone and (head := made(connection, is_alone=True)) is not None:
+                return head
             with connection.transaction():
                 if key is not None:
                     claim(connection, key)
-                head = made(connection)
-                if head is not None and row.parent_execution_id is None:
-                    deed = "rerun" if row.rerun_of else "start"
-                    record_deed(PostgresTransaction(connection), deed, row.execution_id)
-                return head
+                return made(connection)
 
         self._access.reach("create.before_commit")
         head = self._access.run(begun)
@@ -177,6 +188,11 @@ class Log:
             self._access.run(lambda connection: self._check_same(connection, row, records))
         holder.execution_begun(row.execution_id)
         self._access.reach("create.after_commit")
+
+    def _check_start(self, connection: PostgresConnection, row: ExecutionRow) -> None:
+        from noetl.store.postgres.namespaces import check_start  # most stores have no namespaces
+
+        check_start(connection, row.playbook)
 
     def claims_key(self) -> bytes:
         """Whichever server asks first makes it."""

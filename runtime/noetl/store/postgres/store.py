@@ -17,6 +17,7 @@ from noetl.store.postgres.inbox import InboxRows
 from noetl.store.postgres.log import Log
 from noetl.store.postgres.mailbox import PostgresMailbox
 from noetl.store.postgres.maintenance import PostgresMaintenance
+from noetl.store.postgres.namespaces import PostgresNamespaces
 from noetl.store.postgres.notifications import PostgresNotifications
 from noetl.store.postgres.outbox import PostgresOutbox
 from noetl.store.postgres.owners import Ownership
@@ -48,6 +49,7 @@ class PostgresStore:
         self.scheduling = PostgresSchedules(self._access)
         self.triggering = PostgresTriggers(self._access)
         self.notifying = PostgresNotifications(self._access)
+        self.namespaces = PostgresNamespaces(self._access)
         self.outbox = PostgresOutbox(self._access)
         self.audit = PostgresAudit(self._access)
         self.maintenance = PostgresMaintenance(self._access)

@@ -82,6 +82,7 @@ FAULT_POINTS = tuple(
         "audit",
         "outbox",
         "notification",
+        "namespace",
     )
     for point in ("before_write", "after_write", "before_commit", "after_commit")
 )
@@ -110,6 +111,7 @@ INSERT INTO executions
 VALUES (1 + max((SELECT ifnull(max(number), 0) FROM executions), (SELECT ifnull(max(number), 0) FROM purged)),
   ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+_ADDED = "SELECT number, EXISTS (SELECT 1 FROM namespaces) FROM executions WHERE execution_id = ?"
 _SUM_UP = "UPDATE executions SET status = ?, ended = ?, error = ?, events = ?, chain = ? WHERE number = ?"
 _COUNT_UP = "UPDATE executions SET events = ?, chain = ? WHERE number = ?"
 _POST = "INSERT INTO inbox (execution, verb, body, at, once) VALUES (?, ?, ?, ?, ?)"
@@ -191,13 +193,18 @@ class SqliteStore(SqliteParts):
             there = cursor.execute(f"{SELECT_EXECUTIONS} WHERE execution_id = ?", (row.execution_id,)).fetchone()
             if there is None:
                 cursor.execute(_ADD_EXECUTION, row._replace(ended=None) if records else row)
-                head = self._head(cursor, row.execution_id)
+                number, has_namespaces = cursor.execute(_ADDED, (row.execution_id,)).fetchone()
+                head = Head(number, 0, 0, row.status, None)
                 head = self._insert(cursor, head, missing(0, 0, records, lambda _: None))
                 cursor.execute(_SUM_UP, (row.status, row.ended, row.error, head.position, head.chain, head.number))
                 if attributes:
                     self._keep_attributes(cursor, head.number, attributes)
                 if row.parent_execution_id is None:
                     record_deed(cursor, "rerun" if row.rerun_of else "start", row.execution_id)
+                    # Once its end is there too: what ends in its first turn was never open. One that is restored has no
+                    # events yet, and begins nothing.
+                    if has_namespaces and records:
+                        self._check_start(cursor, row)
             else:
                 known = ExecutionRow(*there)
                 if (known.playbook, known.plan_digest, known.parent_execution_id) != (row[1], row[2], row[4]):
@@ -536,6 +543,11 @@ class SqliteStore(SqliteParts):
                 raise Unread(f"execution {append.execution_id!r} has a signal that it has not read")
         cursor.execute(_SUM_UP, (append.status, append.ended, append.error, head.position, head.chain, head.number))
         return head._replace(status=append.status, ended=append.ended)
+
+    def _check_start(self, cursor: sqlite3.Cursor, row: ExecutionRow) -> None:
+        from noetl.store.sqlite.namespaces import check_start  # most stores have no namespaces
+
+        check_start(cursor, row.playbook, row.started)
 
     def _keep_attributes(self, cursor: sqlite3.Cursor, number: int, attributes: "Sequence[ExecutionAttribute]") -> None:
         from noetl.store.sqlite.finding import keep_attributes  # most executions have none

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from noetl.ports.audit import Audit
     from noetl.ports.mailbox import Mailbox
     from noetl.ports.maintenance import Maintenance
+    from noetl.ports.namespaces import Namespaces
     from noetl.ports.notifications import Notifications
     from noetl.ports.outbox import Outbox
     from noetl.ports.purges import Purges
@@ -59,6 +60,12 @@ class SqliteParts:
         from noetl.store.sqlite.notifications import SqliteNotifications  # no run uses it
 
         return SqliteNotifications(self._whole)
+
+    @cached_property
+    def namespaces(self) -> Namespaces:
+        from noetl.store.sqlite.namespaces import SqliteNamespaces  # no run uses it
+
+        return SqliteNamespaces(self._whole)
 
     @cached_property
     def triggering(self) -> Triggers:
