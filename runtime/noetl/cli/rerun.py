@@ -107,16 +107,20 @@ def rerun(
         if found is not None:
             # Only now: whoever just looks leaves no version behind that a start by path would take.
             runtime.keep(partial(runtime.programs.add_program, program, found.source))
-        try:
-            with by_user():
-                begin_rerun(runtime, planned, _key(key, planned, wish))
-        except Taken as there:
-            raise Problem(_taken(there, url)) from None
-        except Conflict as problem:
-            raise refused_by_quota(problem) or problem from None
+        _begin(runtime, planned, _key(key, planned, wish), url)
         shown.say(f"{planned.execution_id}: {escaped(row.playbook)}, {_summary(planned)}")
         go = partial(_resume, program, planned.execution_id)
         return drive(runtime, program, DriveOptions(planned.execution_id, url, as_json), go, shown)
+
+
+def _begin(runtime: Runtime, planned: PlannedRerun, key: StartKey | None, url: str) -> None:
+    try:
+        with by_user():
+            begin_rerun(runtime, planned, key)
+    except Taken as there:
+        raise Problem(_taken(there, url)) from None
+    except Conflict as problem:
+        raise refused_by_quota(problem) or problem from None
 
 
 def _wish(step: str, sets: tuple[str, ...], accepted: tuple[str, ...], *, linear: bool) -> RerunWish:

@@ -33,7 +33,7 @@ ON CONFLICT (name) DO UPDATE SET parts = excluded.parts, at = excluded.at
 
 
 class QuotaDialect(NamedTuple):
-    """What stores say in their own words: how a query locks a row, the path of an execution as prefixes are compared
+    """The words of a store of its own: how a query locks a row, the path of an execution as prefixes are compared
     with it, the index over what is open, and the time by the one clock of all servers (`:now` is the caller's).
     """
 

@@ -131,36 +131,9 @@ class Log:
     ) -> None:
         self._access.reach("create.before_write")
         fresh, holder = missing(0, 0, records, lambda _: None), self._access.holder
-        # One that is restored has no events yet, and begins nothing.
-        has_quotas = row.parent_execution_id is None and bool(fresh)
 
         def made(connection: PostgresConnection, *, is_alone: bool = False) -> Head | None:
-            batch, position, chain = _batch(Head(0, 0, 0, "", None), fresh)
-            parent, old = row.parent_execution_id, row.rerun_of
-            values = {
-                "name": written(row.execution_id), "playbook": written(row.playbook),
-                "digest": written(row.plan_digest), "status": row.status,
-                "parent": None if parent is None else written(parent),
-                "started": row.started, "ended": row.ended, "who": holder.who,
-                "rerun_of": None if old is None else written(old),
-                "error": None if row.error is None else written(row.error),
-                # 0 where nobody owns it yet: `create` may be called for an execution that its caller does not drive.
-                "holder": holder.number if row.execution_id in holder.new else 0,
-                "is_alone": is_alone and has_quotas, **batch,
-            }  # fmt: skip
-            added = connection.execute(_CREATE, values).fetchone()
-            if added is None:
-                return None
-            number, has_namespaces = added
-            if attributes:
-                keep_attributes(connection, number, attributes)
-            if row.parent_execution_id is None:
-                deed = "rerun" if row.rerun_of else "start"
-                record_deed(PostgresTransaction(connection), deed, row.execution_id)
-            # Last, as it locks the namespace until the commit.
-            if has_namespaces and has_quotas:
-                self._check_start(connection, row)
-            return Head(number, position, chain, row.status, row.ended)
+            return self._add(connection, row, fresh, attributes, is_alone=is_alone)
 
         def claim(connection: PostgresConnection, key: StartKey) -> None:
             """Of two with one key the second waits here for the first."""
@@ -188,6 +161,46 @@ class Log:
             self._access.run(lambda connection: self._check_same(connection, row, records))
         holder.execution_begun(row.execution_id)
         self._access.reach("create.after_commit")
+
+    def _add(
+        self,
+        connection: PostgresConnection,
+        row: ExecutionRow,
+        records: _Records,
+        attributes: Sequence[ExecutionAttribute],
+        *,
+        is_alone: bool,
+    ) -> Head | None:
+        """Where the log of a new execution ends; None where an execution of that id is there. A statement that
+        `is_alone`, in no transaction with others, adds none where there are namespaces, either. Raises QuotaExceeded.
+        """
+        holder, parent, old = self._access.holder, row.parent_execution_id, row.rerun_of
+        # One that is restored has no events yet, and begins nothing.
+        has_quotas = parent is None and bool(records)
+        batch, position, chain = _batch(Head(0, 0, 0, "", None), records)
+        values = {
+            "name": written(row.execution_id), "playbook": written(row.playbook),
+            "digest": written(row.plan_digest), "status": row.status,
+            "parent": None if parent is None else written(parent),
+            "started": row.started, "ended": row.ended, "who": holder.who,
+            "rerun_of": None if old is None else written(old),
+            "error": None if row.error is None else written(row.error),
+            # 0 where nobody owns it yet: `create` may be called for an execution that its caller does not drive.
+            "holder": holder.number if row.execution_id in holder.new else 0,
+            "is_alone": is_alone and has_quotas, **batch,
+        }  # fmt: skip
+        added = connection.execute(_CREATE, values).fetchone()
+        if added is None:
+            return None
+        number, has_namespaces = added
+        if attributes:
+            keep_attributes(connection, number, attributes)
+        if parent is None:
+            record_deed(PostgresTransaction(connection), "rerun" if old else "start", row.execution_id)
+        # Last, as it locks the namespace until the commit.
+        if has_namespaces and has_quotas:
+            self._check_start(connection, row)
+        return Head(number, position, chain, row.status, row.ended)
 
     def _check_start(self, connection: PostgresConnection, row: ExecutionRow) -> None:
         from noetl.store.postgres.namespaces import check_start  # most stores have no namespaces
