@@ -16,6 +16,7 @@ from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
 from noetl_ir.plan import Plan, Step
+from noetl_ir.projections import PROJECTED
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetl_ir.words import MAIN
@@ -122,7 +123,7 @@ def _located_row(program: Program, row: Json) -> Json:
 def bare(value: Json) -> Json:
     """A result whose references hold nothing but the reference."""
     if isinstance(value, dict) and is_reference(value):
-        return {key: part for key, part in value.items() if key != "projected"}
+        return {key: part for key, part in value.items() if key != PROJECTED}
     if isinstance(value, list):
         return [bare(part) for part in value]
     return value

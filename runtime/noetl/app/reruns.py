@@ -21,12 +21,15 @@ from noetl.server.execution import status_of
 from noetl.server.found_by import attributes_of
 from noetl.server.journal import Keep, at_once
 from noetl.server.stored_events import records_of
+from noetl.worker.results import OwnValues
 from noetl.worker.texts import has_markers
 from noetl_ir import codec
 from noetl_ir.events import MAX_BYTES, MAX_ITEMS, Event
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 from noetl_ir.outcome import is_reference
+from noetl_ir.plan import Step
+from noetl_ir.projections import PROJECTED, projection
 from noetl_ir.records import NamedTuple
 
 
@@ -103,7 +106,8 @@ def planned_rerun(
     # A secret goes over as its name: it has to mean the same credential.
     moves = has_secrets and has_same_keychain(source.program.plan, program.plan)
     moved = _mover(runtime, row.execution_id, execution_id) if moves else None
-    asked = RerunRequest(program, execution_id, wish.payload, cut, env, wish.linear, wish.accepted, moved)
+    project = partial(_projected, OwnValues(row.execution_id, runtime.blobs))
+    asked = RerunRequest(program, execution_id, wish.payload, cut, env, wish.linear, wish.accepted, moved, project)
     # The times of a script are those of its log, and nobody waits for them.
     now = source.execution.now if source.execution.scripted else WallClock().now()
     return PlannedRerun(row, program, execution_id, cut.steps, rerun_of(source, asked, now), moved)
@@ -130,6 +134,19 @@ def _mover(runtime: Runtime, old: str, new: str) -> Callable[[Json], Json]:
 
 def _closed(entry: str, field: str) -> Json:
     raise KeyError(f"{entry}.{field} is not opened here")
+
+
+def _projected(values: OwnValues, step: Step, reference: dict[str, Json]) -> dict[str, Json]:
+    """A reference with what the server reads of its value under another plan. Raises UnreadableExecution."""
+    try:
+        value = values.value(reference)
+    except KeyError as problem:
+        raise _gone(problem) from None
+    return {**reference, PROJECTED: projection(step, value)[0]}
+
+
+def _gone(problem: KeyError) -> UnreadableExecution:
+    return UnreadableExecution(f"a value of it is gone: {problem.args[0]}")
 
 
 def begin_rerun(runtime: Runtime, planned: PlannedRerun, key: StartKey | None) -> None:
@@ -190,7 +207,7 @@ def _copied(blobs: Blobs, planned: PlannedRerun, reference: dict[str, Json], kee
     try:
         data = blobs.get(reference)
     except KeyError as problem:
-        raise UnreadableExecution(f"a value of it is gone: {problem.args[0]}") from None
+        raise _gone(problem) from None
     if b"[[secret:" in data:
         if planned.moved is None:
             raise UnreadableExecution("a value of it holds a secret, which no other execution can use")

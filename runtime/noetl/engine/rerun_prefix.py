@@ -6,7 +6,8 @@ it only where its task is the same and read the same, compared value by value. W
 again is not put to it, and neither is what cannot be shown to be the same.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
@@ -21,12 +22,18 @@ from noetl.engine.turn import Turn
 from noetl_ir import codec
 from noetl_ir.events import INPUT_EVENTS, WORKER_EVENTS, Event, step_run_of
 from noetl_ir.expr import Json
-from noetl_ir.outcome import LoopValue
+from noetl_ir.outcome import LoopValue, is_reference
+from noetl_ir.plan import Step
+from noetl_ir.projections import reads_more, without_projections
 from noetl_ir.records import NamedTuple
 
 ID, TASK, WORKLOAD, DATA, PLACE, LINEAR = "execution_id", "task", "workload", "data", "place", "linear"
 """Why an outcome is left out: its task reads the execution's id, is another one, reads a value of `workload` or
 something else that is another, does not begin, or was over only after the cut of a linear prefix."""
+
+
+Project: TypeAlias = Callable[[Step, dict[str, Json]], dict[str, Json]]
+"""Takes anew what the server reads of a result outside of the log, given the step in the plan by which it does."""
 
 
 class LeftOut(NamedTuple):
@@ -43,13 +50,18 @@ class Unmatched(Exception):
 class Prefix:
     """Puts the inputs of a source to the engine again.
 
+    - `project` takes what the server reads of results outside of the log; without one nothing is kept of which the new
+      plan reads more.
     - `events`: the new log; `kept`: positions in the old one of the inputs that are in it.
     - `left`: by position, why an outcome that does not follow from the cut is left out; `tainted`: the runs that do.
     - `dropped`: names of signals that are left out though nobody missed them.
     """
 
-    def __init__(self, source: RerunSource, program: Program, execution_id: str, cut: RerunCut) -> None:
+    def __init__(
+        self, source: RerunSource, program: Program, execution_id: str, cut: RerunCut, project: Project | None = None
+    ) -> None:
         self._source = source
+        self._project = project
         self._cut = cut
         self.old = Execution(source.execution_id, source.program)
         self.execution = Execution(execution_id, program)
@@ -167,7 +179,14 @@ class Prefix:
         was = self.old.regions[event.run].pending
         if event.event_type != "task.lost" and not is_same(was, region.pending):
             return LeftOut(DATA, "was told something else")
+        if self._project is None and self._reads_more(event, region):
+            return LeftOut(DATA, "came to a value outside of the log, of which the other plan reads more")
         return None
+
+    def _reads_more(self, event: Event, region: Region) -> bool:
+        """Whether the server reads parts of a result outside of the log that the old plan did not have it read."""
+        old, new = self._source.program.plan.steps[event.step], self._program.plan.steps[region.step]
+        return is_reference(event.data.get("result")) and reads_more(new, old)
 
     def _key_of(self, run: str) -> str | None:
         base = step_run_of(run)
@@ -244,6 +263,9 @@ class Prefix:
         letter = event.event_id.rpartition(":")[2]
         event_id = f"{key}:{task}:{event.visit}:{event.attempt}:{event.claim}:{letter}"
         data = {**event.data, "to": self._target(event, region)} if "to" in event.data else event.data
+        result = data.get("result")
+        if self._project is not None and isinstance(result, dict) and self._reads_more(event, region):
+            data = {**data, "result": self._project(self._program.plan.steps[region.step], result)}
         report = event._replace(event_id=event_id, step=region.step, run=key, task=task, fired=(), data=data)
         turn = self._turn(self._source.decided.get(position, max(event.ts, self._now)))
         accepted = reports.accept(turn, report)
@@ -350,7 +372,12 @@ def is_same(one: object, other: object) -> bool:
         return True
     if isinstance(one, _Absent) or isinstance(other, _Absent):
         return False
-    return codec.pack_unsorted(_plain(one)) == codec.pack_unsorted(_plain(other))
+    plain = _plain(one), _plain(other)
+    if codec.pack_unsorted(plain[0]) == codec.pack_unsorted(plain[1]):
+        return True
+    # What else stands beside a reference is for the server, and follows from the value and the plan.
+    bare = [codec.pack_unsorted(without_projections(each)) for each in plain]
+    return bare[0] == bare[1]
 
 
 def _plain(value: object) -> Json:

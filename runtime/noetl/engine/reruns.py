@@ -15,7 +15,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
 from noetl.engine.replay import replay
-from noetl.engine.rerun_prefix import ID, LINEAR, PLACE, Prefix, Unmatched
+from noetl.engine.rerun_prefix import ID, LINEAR, PLACE, Prefix, Project, Unmatched
 from noetl.engine.rerun_source import RerunCut, RerunSource, has_effects
 from noetl.engine.starting import Request, unmet
 from noetl.engine.task_reads import written_keys
@@ -61,6 +61,7 @@ class RerunRequest(NamedTuple):
     - `env`: the variables of the environment that its workload may read; `scripted`: a script stands in for tools.
     - `linear`: only what was over before the cut is kept; `accepted`: codes of hindrances that are none.
     - `moved`: makes the markers of secrets in a value the new execution's; None where nobody here can.
+    - `project`: takes of results outside of the log what the new plan reads; None where nobody here can.
     """
 
     program: Program
@@ -71,6 +72,7 @@ class RerunRequest(NamedTuple):
     linear: bool = False
     accepted: Collection[str] = ()
     moved: Callable[[Json], Json] | None = None
+    project: Project | None = None
 
 
 class Rerun(NamedTuple):
@@ -125,7 +127,7 @@ class _Built(NamedTuple):
 
 
 def _built(source: RerunSource, asked: RerunRequest) -> _Built:
-    prefix = Prefix(source, asked.program, asked.execution_id, asked.cut)
+    prefix = Prefix(source, asked.program, asked.execution_id, asked.cut, asked.project)
     try:
         ids_differ = ID not in asked.accepted
         prefix.build(_request(source, asked), linear=asked.linear, ids_differ=ids_differ)

@@ -4,6 +4,7 @@ from noetl.engine.execution import Execution, JsonObject, LoopRun, Run
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
 from noetl_ir.outcome import LoopValue, is_reference, with_kind
+from noetl_ir.projections import PROJECTED
 from noetl_ir.scopes.values import LoopResult, Reference
 
 
@@ -44,7 +45,7 @@ def _projected(value: object) -> "Json | Reference":
     # Server expressions never fetch a stored value: they may ask what the worker sent along and refuse the rest, so
     # that a decision costs the same whatever the size of a result.
     if is_reference(value) and isinstance(value, dict):
-        return Reference({k: part for k, part in value.items() if k != "projected"}, lambda: value.get("projected"))
+        return Reference({k: part for k, part in value.items() if k != PROJECTED}, lambda: value.get(PROJECTED))
     return value  # type: ignore[return-value]
 
 
@@ -71,7 +72,7 @@ def terminal_event(program: Program, execution: Execution, key: str, run: Run) -
 
 def _event_result(result: object) -> Json:
     plain = plain_result(result)
-    return plain.get("projected") if is_reference(plain) and isinstance(plain, dict) else plain
+    return plain.get(PROJECTED) if is_reference(plain) and isinstance(plain, dict) else plain
 
 
 def reference_of(value: object) -> Json:

@@ -4,7 +4,7 @@ A result over `limits.max_payload_bytes` is stored as a blob before the event th
 the server's expressions read go along in the event (v10 §10, LANGUAGE §2).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from noetl.host.confined_files import file_name_of
 from noetl.ports import Blobs
@@ -13,16 +13,13 @@ from noetl_ir import codec
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, is_reference
 from noetl_ir.plan import Plan
+from noetl_ir.projections import PROJECTED, projection
 from noetl_ir.scopes.values import Fault, Reference
 
 MAX_BYTES = 1 << 30
 MAX_ITEMS = 50_000_000
 MAX_DEPTH = 500
 """Limits of one stored result."""
-
-WHOLE = frozenset({"data", "result", "results"})
-"""Keys of a result that may mean all of it (LANGUAGE §2)."""
-
 
 CALLS = "playbook"
 """The kind whose result may be a reference into another execution: its child's."""
@@ -91,7 +88,7 @@ class Results:
             record = value
             # The projection is for the server's expressions, which cannot fetch; who prints a reference is spared it.
             return Reference(
-                {key: part for key, part in record.items() if key != "projected"}, lambda: self.fetch(record)
+                {key: part for key, part in record.items() if key != PROJECTED}, lambda: self.fetch(record)
             )
         return value
 
@@ -114,13 +111,12 @@ class Results:
         limit = self._plan.limits.max_payload_bytes
         if len(packed) <= (limit if inline is None or not asked else min(inline, limit)) and not posing:
             return value
-        paths = [_meant(path, value) for path in row.reads or ()]
-        whole = (row.loops and any(path[:1] != ("stats",) for path in paths)) or () in paths
+        part, whole = projection(row, value)
         # The server reads all of it, so a blob would only be a second copy of what the event has to hold anyway.
         if whole and not posing and not asked:
             return value
         record = {**self._blobs.put(self._execution_id, packed), "schema_hint": hint}
-        return {**record, "projected": value if whole else _projection(value, paths)}
+        return {**record, PROJECTED: part}
 
     def _content(self, value: Json, kind: str) -> tuple[Json, bool]:
         """The value of a result, and whether it is posing as a reference.
@@ -138,29 +134,3 @@ class Results:
 
 def _mapping(value: Json) -> dict[str, Json] | None:
     return value if isinstance(value, dict) else None
-
-
-def _meant(path: tuple[str, ...], value: Json) -> tuple[str, ...]:
-    """The path that a read takes into a result: `data` and the like mean the whole where there is no such key."""
-    while path and path[0] in WHOLE and not (isinstance(value, dict) and path[0] in value):
-        path = path[1:]
-    return path
-
-
-def _projection(value: Json, paths: Sequence[tuple[str, ...]]) -> Json:
-    """The part of a mapping that the paths reach."""
-    projected: dict[str, Json] = {}
-    for path in paths:
-        there, here = value, projected
-        for position, key in enumerate(path):
-            if not isinstance(there, dict) or key not in there:
-                break
-            there = there[key]
-            if position == len(path) - 1:
-                here[key] = there
-            else:
-                deeper = here.setdefault(key, {})
-                if not isinstance(deeper, dict):
-                    break
-                here = deeper
-    return projected

@@ -196,3 +196,46 @@ def test_a_secret_that_is_kept_can_be_used(home: "Home", size: int) -> None:
     other = home.plan(body.replace("credential: login}", "credential: other}"), "other.ir")
     refused = home.run("rerun", failed, "--plan", other)
     assert refused.returncode == 1 and "step `start`" in refused.stderr
+
+
+PARTS = """
+workflow:
+  - step: start
+    tool:
+      kind: python
+      code: "result = {'rows': [1] * 9, 'ok': True, 'others': {'n': 7}}"
+      spec: {inline_max_bytes: 0}
+    next: {arcs: [{step: charge, when: "{{ start.ok }}"}]}
+  - step: charge
+    tool: {kind: shell, cmd: "test -e ok"}
+    next: {arcs: [ARCS]}
+  - step: good
+    tool: {kind: noop}
+  - step: bad
+    tool: {kind: noop}
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "goes"),
+    [
+        ("start.others.n == 7", "good"),
+        ("(start.others | default({})).n == 7", "good"),
+        ("start.rows | length == 9", "good"),
+        ("start | length == 3", "good"),
+        ("not start.others", "bad"),
+    ],
+)
+def test_what_the_new_plan_reads_of_a_value_outside_of_the_log_is_there(home: "Home", guard: str, goes: str) -> None:
+    """Of it the log has what the old plan reads. Here a rerun would go the wrong way, and complete."""
+    assert home.run("run", home.plan(PARTS.replace("ARCS", "{step: good}, {step: bad}")), "--quiet").returncode == 1
+    (home.folder / "ok").touch()
+    arcs = f'{{step: good, when: "{{{{ {guard} }}}}"}}, {{step: bad, else: true}}'
+    done = home.run("rerun", "last", "--plan", home.plan(PARTS.replace("ARCS", arcs), "new.ir"))
+    assert done.returncode == 0, done.stderr
+    assert f"{goes}: done" in done.stderr and "start: done" not in done.stderr
+    other = {"good": "bad", "bad": "good"}[goes]
+    assert f"{other}: done" not in done.stderr
+    assert home.run("replay", "last").stdout.startswith("a legal run")
+    again = home.run("rerun", "last", "--from", goes)
+    assert again.returncode == 0 and f"{goes}: done" in again.stderr, again.stderr
