@@ -35,10 +35,10 @@ def _told_nothing(error: Exception, argv: Sequence[str]) -> int | None:
 OWN_COMMANDS: Mapping[str, tuple[str, ...]] = {
     "noetlc": ("compile", "lint", "diff", "migrate", "graph", "analyze", "explain", "lsp", "schema", "dump", "where"),
     "noetl": (
-        "run", "test", "resume", "rerun", "status", "list", "events", "logs", "trace", "replay", "result", "cancel",
-        "pause", "signal", "signals", "purge", "archive", "restore", "collect", "store", "audit", "credential",
-        "server", "ui", "worker", "workers", "bus", "playbooks", "register", "start", "schedules", "triggers",
-        "namespaces", "notifications", "dead-letters", "token",
+        "run", "test", "resume", "rerun", "migrate-run", "status", "list", "events", "logs", "trace", "replay",
+        "result", "cancel", "pause", "signal", "signals", "purge", "archive", "restore", "collect", "store", "audit",
+        "credential", "server", "ui", "worker", "workers", "bus", "playbooks", "register", "start", "schedules",
+        "triggers", "namespaces", "notifications", "dead-letters", "token",
     ),
 }  # fmt: skip
 """The commands that one of the two programs has and the other one has not: neither imports the other."""

@@ -32,6 +32,8 @@ INPUT_EVENTS = WORKER_EVENTS | {
     "playbook.faulted",
     "playbook.retried",
     "playbook.rerun",
+    "playbook.migrated",
+    "migration.refused",
     "child.started",
     "child.ended",
     "playbook.placed",

@@ -257,6 +257,8 @@ def count_event(log: LogTally, event: TalliedEvent) -> None:
         log.ending = str(payload.get("status", "over"))
     elif kind == "playbook.cancelled":
         log.ending = "cancelled"
+    elif kind == "playbook.migrated":
+        log.digest = str(payload.get("to", ""))
     elif kind == "playbook.rerun":
         _count_rerun(log, payload)
     if step is None:

@@ -17,7 +17,7 @@ def start(*guards: str, loop: bool = False) -> Step:
     arcs = "".join(f'{{step: last, when: "{{{{ {guard} }}}}"}}, ' for guard in guards)
     text = f"""{HEAD}
 workflow:
-  - {{step: start, {LOOP if loop else ""}tool: {{kind: noop}}, next: {{arcs: [{arcs}{{step: last, else: true}}]}}}}
+  - {{step: start, {LOOP if loop else ""}tool: {{kind: noop}}, next: {{arcs: [{arcs}{{step: last}}]}}}}
   - {{step: last, tool: {{kind: noop}}}}
 """
     return read_plan(compiled(text)).steps[0]
@@ -59,9 +59,7 @@ def test_whoever_reads_all_of_it_has_all_of_it() -> None:
         (["start.e"], ["true"], False),
     ],
 )
-def test_a_part_does_for_another_plan_where_that_reads_nothing_else(
-    old: list[str], new: list[str], more: bool
-) -> None:
+def test_a_part_does_for_another_plan_where_that_reads_nothing_else(old: list[str], new: list[str], more: bool) -> None:
     assert reads_more(start(*new), start(*old)) is more
 
 

@@ -393,6 +393,18 @@ EVENTS: dict[str, EventType] = {
             "place": _maybe(_MAP, "the place that it asks for before it goes on: `key`, `limit`, `on_conflict`"),
         },
     ),
+    "playbook.migrated": EventType(
+        "The execution goes on under another plan, which what stands before it is a legal run of, too.",
+        {"from": Key(_TEXT, "the digest of its plan until then"), "to": Key(_TEXT, "that of its new plan"), **_ROW},
+    ),
+    "migration.refused": EventType(
+        "The execution was to go on under another plan, and does not.",
+        {
+            "row": Key(_COUNT, "the inbox row that asked for it"),
+            "to": Key(_TEXT, "the digest of that plan"),
+            "why": Key(_TEXTS, "what hinders, a sentence each"),
+        },
+    ),
     "phase.started": EventType(
         "A phase behind main begins, with one token at its first step, and with nothing of the phase before; that of "
         "compensation without one.",

@@ -39,14 +39,27 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class StartBody(Body):
-    """Start an execution, by the id of a plan or by a path of the catalogue."""
+class PlanBody(Body):
+    """A plan, by its id or by a path of the catalogue."""
 
     playbook_id: _Name | None = Field(None, description="The digest of a plan, as registering it answered.")
     path: _Name | None = Field(None, description="A path of the catalogue.")
     version: int | None = Field(
         None, ge=1, le=LAST_VERSION, description="The version of that path; the newest when absent."
     )
+
+    @model_validator(mode="after")
+    def _one(self) -> "PlanBody":
+        if (self.playbook_id is None) == (self.path is None):
+            raise ValueError("give either `playbook_id` or `path`")
+        if self.version is not None and self.path is None:
+            raise ValueError("`version` goes with `path`")
+        return self
+
+
+class StartBody(PlanBody):
+    """Start an execution, by the id of a plan or by a path of the catalogue."""
+
     payload: dict[str, JsonValue] = Field(default_factory=dict, description="Values that replace the workload's.")
     strict_inputs: bool = Field(False, description="Refuse names that are no keys of `workload`.")
     labels: dict[str, str] = Field(default_factory=dict, description="Texts by name, to find the execution by.")
@@ -59,13 +72,11 @@ class StartBody(Body):
             raise ValueError(why)
         return labels
 
-    @model_validator(mode="after")
-    def _one(self) -> "StartBody":
-        if (self.playbook_id is None) == (self.path is None):
-            raise ValueError("give either `playbook_id` or `path`")
-        if self.version is not None and self.path is None:
-            raise ValueError("`version` goes with `path`")
-        return self
+
+class MigrationBody(PlanBody):
+    """Have an execution that is not over go on under another plan, by its id or by a path of the catalogue."""
+
+    dry_run: bool = Field(False, description="Only say whether it could, and what hinders.")
 
 
 class RerunBody(Body):

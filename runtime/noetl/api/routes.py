@@ -14,6 +14,7 @@ from noetl.api import (
     finding,
     handlers,
     many,
+    migrations,
     named_secrets,
     namespaces,
     notifications,
@@ -34,6 +35,7 @@ from noetl.api.bodies import (
     ManyBody,
     ManyRerunBody,
     ManySignalBody,
+    MigrationBody,
     RerunBody,
     SessionBody,
     SessionTokenBody,
@@ -129,6 +131,9 @@ ROUTES = (
     Operation("GET", f"{_ONE}/item", "viewer", watching.get_item, query=("step", "key")),
     Operation("GET", f"{_ONE}/moment", "viewer", watching.get_moment, query=("position", "step")),
     Operation("POST", f"{_ONE}/cancel", "operator", handlers.cancel, status=202, deed="cancel"),
+    Operation(
+        "POST", f"{_ONE}/migrate", "operator", migrations.migrate_execution, MigrationBody, status=202, deed="migrate"
+    ),
     Operation("POST", f"{_ONE}/pause", "operator", handlers.pause, status=202, deed="pause"),
     Operation("POST", f"{_ONE}/resume", "operator", handlers.resume, status=202, deed="resume"),
     Operation(

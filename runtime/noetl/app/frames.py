@@ -195,7 +195,7 @@ class FrameCache:
             for _, event in islice(events_of(self._runtime, name, len(reel.frames)), max(wanted, 0)):
                 reel.read(event)
 
-        with self._kept.at(name, lambda: Reel(program, name), read_on) as reel:
+        with self._kept.at(name, program.digest, lambda: Reel(program, name), read_on) as reel:
             state: Json = dict(reel.state(min(after, len(reel.frames))))
             return state, [_read(packed) for packed in reel.frames[after : after + count]]
 

@@ -23,21 +23,28 @@ class KeptFolds(Generic[_T]):
     """Folds of the executions that were looked at last, at most `most` of them; from any thread."""
 
     def __init__(self, most: int) -> None:
-        self._kept: BoundedTable[str, tuple[Lock, _T]] = BoundedTable(most)
+        self._kept: BoundedTable[tuple[str, str], tuple[Lock, _T]] = BoundedTable(most)
         self._lock = Lock()
 
     @contextmanager
     def at(
-        self, execution_id: str, make: Callable[[], _T], read_on: Callable[[_T], None], until: float = math.inf
+        self,
+        execution_id: str,
+        digest: str,
+        make: Callable[[], _T],
+        read_on: Callable[[_T], None],
+        until: float = math.inf,
     ) -> Iterator[_T]:
-        """The fold of an execution, brought up to date by `read_on`, for the caller alone while inside the `with`.
+        """The fold of an execution, brought up to date by `read_on`, for the caller alone while inside the `with`; by
+        the plan with a digest, as an execution may move to another one.
 
         `make` makes it where none is kept. Where `read_on` raises anything but Behind, the fold is dropped. Raises
         Behind also where others use the fold until the time `until`, in seconds of `time.monotonic`.
         """
+        key = execution_id, digest
         with self._lock:
-            kept = self._kept.get(execution_id) or (Lock(), make())
-            self._kept[execution_id] = lock, fold = kept
+            kept = self._kept.get(key) or (Lock(), make())
+            self._kept[key] = lock, fold = kept
         # The outer lock is for the table only and held for moments. A long log is folded under the lock of its own
         # execution, and others are looked at meanwhile.
         if not lock.acquire(timeout=-1 if until == math.inf else max(until - time.monotonic(), 0)):
@@ -48,12 +55,12 @@ class KeptFolds(Generic[_T]):
             except Behind:
                 raise
             except BaseException:
-                self._forget(execution_id)  # how far the fold came is not known
+                self._forget(key)  # how far the fold came is not known
                 raise
             yield fold
         finally:
             lock.release()
 
-    def _forget(self, execution_id: str) -> None:
+    def _forget(self, key: tuple[str, str]) -> None:
         with self._lock:
-            self._kept.pop(execution_id, None)
+            self._kept.pop(key, None)

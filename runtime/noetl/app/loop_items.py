@@ -187,7 +187,7 @@ class ItemLists:
             for _, event in islice(events_of(self._runtime, name), position):
                 before.read(event)
             return _page(before, number, state, page)
-        with self._kept.at(name, lambda: LoopItems(program, name), read_on) as items:
+        with self._kept.at(name, program.digest, lambda: LoopItems(program, name), read_on) as items:
             return _page(items, number, state, page)
 
 

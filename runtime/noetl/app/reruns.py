@@ -62,10 +62,7 @@ class PlannedRerun(NamedTuple):
             "kept": [_row(row) for row in self.rerun.kept],
             "again": [_row(row) for row in self.rerun.again],
             "signals": [*self.rerun.signals],
-            "hindrances": [
-                {"code": one.code, "message": one.message, "instead": one.instead or None}
-                for one in self.rerun.hindrances
-            ],
+            "hindrances": [one.as_json() for one in self.rerun.hindrances],
         }
 
 

@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from noetl.app.kept_folds import Behind, KeptFolds
 from noetl.app.runtime import Runtime
-from noetl.app.snapshots import Snapshot, events_of, fold, program_of
+from noetl.app.snapshots import Snapshot, check_plan, events_of, fold, program_of
 from noetl.engine.execution import Execution
 from noetl.ports import ExecutionRow
 
@@ -36,8 +36,9 @@ class SnapshotCache:
         def read_on(execution: Execution) -> None:
             events = events_of(self._runtime, name, execution.position)
             fold(program, execution, takewhile(lambda _: time.monotonic() < until, events))
+            check_plan(program, execution)
             if time.monotonic() >= until:
                 raise Behind(f"the log of {name} was read up to event {execution.position}")
 
-        with self._kept.at(name, lambda: Execution(name, program), read_on, until) as execution:
+        with self._kept.at(name, program.digest, lambda: Execution(name, program), read_on, until) as execution:
             yield Snapshot(row, program, execution)

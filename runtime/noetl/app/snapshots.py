@@ -60,6 +60,13 @@ def snapshot_until(runtime: Runtime, row: ExecutionRow, position: int, attend: A
 def catch_up(runtime: Runtime, program: Program, execution: Execution, attend: Attend = _unheeded) -> None:
     """Fold what the log has behind the position of `execution` into it. Raises UnreadableExecution."""
     fold(program, execution, events_of(runtime, execution.execution_id, execution.position), attend)
+    check_plan(program, execution)
+
+
+def check_plan(program: Program, execution: Execution) -> None:
+    """Raises UnreadableExecution for an execution that moved to another plan while its log was read."""
+    if execution.plan_digest not in ("", program.digest):
+        raise UnreadableExecution(f"{execution.execution_id} has moved to another plan just now: look again")
 
 
 def fold(

@@ -169,5 +169,5 @@ class Timelines:
             for position, event in events_of(self._runtime, name, bars.position):
                 bars.read(position, event)
 
-        with self._kept.at(name, lambda: Bars(program), read_on) as bars:
+        with self._kept.at(name, program.digest, lambda: Bars(program), read_on) as bars:
             return {"position": bars.position, "bars": bars.behind(after), "left_out": bars.left_out}

@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "test": "Test playbooks, without the world.",
     "resume": "Go on with an execution that stopped.",
     "rerun": "Begin again where an execution failed.",
+    "migrate-run": "Move an execution to another plan.",
     "status": "Show how an execution stands.",
     "list": "List executions.",
     "events": "Print the log of an execution.",

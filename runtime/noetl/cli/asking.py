@@ -25,7 +25,9 @@ from noetl_ir.expr import Json
 SECONDS = 10.0
 """How long to wait for the process that drives the execution."""
 
-_PAUSE = 0.05
+PAUSE = 0.05
+"""Seconds between two looks for that."""
+
 _HEARD = {"cancel": "playbook.cancelled", "pause": "playbook.paused", "resume": "playbook.resumed"}
 _DONE = {"cancel": "cancelled", "pause": "paused", "resume": "running"}
 
@@ -106,7 +108,7 @@ def _asked(runtime: Runtime, row: ExecutionRow, verb: str) -> tuple[ExecutionRow
     end = time.monotonic() + SECONDS
     while row.ended is None and row.status != _DONE[verb] and not is_heard and time.monotonic() < end:
         if posted is not None:
-            time.sleep(_PAUSE)
+            time.sleep(PAUSE)
             is_heard = any(_is_of(event, verb, posted) for _, event in runtime.events(row.execution_id, position))
         elif runtime.store.is_owned(root):
             with by_user():

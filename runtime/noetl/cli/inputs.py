@@ -20,6 +20,7 @@ from noetl_ir.records import NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from noetl.app.runtime import Runtime
     from noetl.engine.program import Program
     from noetl.worker.scripted import Script
 
@@ -88,6 +89,16 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
     if said and not quiet:
         click.echo(_told(_without_notes(said, name)), err=True)
     return PlanSource(plan, compiled=True, source=data)
+
+
+def program_from(runtime: Runtime, found: PlanSource) -> Program:
+    """The program of a plan that is not in the store yet."""
+    from noetl.server.children import NotFound
+
+    try:
+        return runtime.keep(lambda: runtime.programs.read_plan(found.data, compiled=found.compiled))
+    except NotFound as problem:
+        raise Problem(str(problem)) from None
 
 
 def _without_notes(text: str, name: str) -> str:

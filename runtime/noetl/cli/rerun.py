@@ -9,13 +9,12 @@ from uuid import uuid4
 
 from noetl.app.embedded import Embedded
 from noetl.app.reruns import PlannedRerun, RerunWish, begin_rerun, planned_rerun, source_of
-from noetl.app.runtime import Runtime
 from noetl.cli.acting import by_user
 from noetl.cli.bulk import BulkOptions, bulk_options
 from noetl.cli.bulk_reruns import rerun_many
 from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.driving_options import DrivingOptions, driving_options
-from noetl.cli.inputs import PlanSource, plan_bytes, slips_of, with_sets
+from noetl.cli.inputs import PlanSource, plan_bytes, program_from, slips_of, with_sets
 from noetl.cli.stores import (
     command_with,
     existing_runtime,
@@ -36,7 +35,6 @@ from noetl.engine.reruns import ACCEPTED, payload_of
 from noetl.host.runnable_kinds import unable
 from noetl.ports import Conflict, Taken
 from noetl.ports.idempotency import BadKey, StartKey, start_key
-from noetl.server.children import NotFound
 from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 
@@ -98,7 +96,7 @@ def rerun(
         source = source_of(runtime, row)
         _check_script(source, is_scripted=options.is_scripted)
         found = None if plan is None else _plan(plan, options.folders)
-        program = source.program if found is None else _program(runtime, found)
+        program = source.program if found is None else program_from(runtime, found)
         wish = wish._replace(payload=_payload(source, program, sets))
         planned = planned_rerun(runtime, source, row, program, wish)
         if dry_run:
@@ -158,14 +156,6 @@ def _resume(program: Program, execution_id: str, embedded: Embedded) -> str:
 
 def _plan(plan: str, folders: tuple[Path, ...]) -> PlanSource:
     return plan_bytes(plan, folders, quiet=False, undone="nothing was started")
-
-
-def _program(runtime: Runtime, found: PlanSource) -> Program:
-    """The program of a plan that is not in the store yet."""
-    try:
-        return runtime.keep(lambda: runtime.programs.read_plan(found.data, compiled=found.compiled))
-    except NotFound as problem:
-        raise Problem(str(problem)) from None
 
 
 def _check(planned: PlannedRerun, *, is_scripted: bool) -> None:

@@ -9,6 +9,7 @@ from noetl.app.ending import located
 from noetl.app.picture import Activity, place_of
 from noetl.cli.failures import at_text, failure_text
 from noetl.cli.text import amount, duration, escaped
+from noetl.engine.event_data import texts_of
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl_ir.events import Event
@@ -236,6 +237,12 @@ _SENTENCES: dict[str, _Say] = {
     "playbook.retried": lambda execution, program, event: "tried again",
     "playbook.rerun": lambda execution, program, event: (
         f"goes on from {escaped(str(event.data['of']))}, with {amount(int(str(event.data['kept'])), 'task')} of it"
+    ),
+    "playbook.migrated": lambda execution, program, event: (
+        f"goes on under the plan {escaped(str(event.data['to'])[:12])}, before {escaped(str(event.data['from'])[:12])}"
+    ),
+    "migration.refused": lambda execution, program, event: (
+        f"stays with its plan: {escaped('; '.join(texts_of(event.data['why'])))}"
     ),
     "playbook.cancelled": lambda execution, program, event: "cancelled",
 }

@@ -114,6 +114,8 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "playbook.faulted": flow.faulted,
     "playbook.retried": flow.retried,
     "playbook.rerun": flow.begun_again,
+    "playbook.migrated": flow.migrated,
+    "migration.refused": flow.migration_refused,
     "phase.started": phases.phase_started,
     "phase.ended": phases.phase_ended,
     "compensation.started": phases.compensation_started,

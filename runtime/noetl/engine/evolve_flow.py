@@ -309,6 +309,18 @@ def begun_again(program: Program, execution: Execution, event: Event) -> None:
         region.began += shift
 
 
+def migrated(program: Program, execution: Execution, event: Event) -> None:
+    """The log is one of another plan from its beginning, too: nothing of the state changes."""
+    keep_row(execution, event)
+    if event.data["from"] != execution.plan_digest:
+        raise IllegalFiring("it did not run the plan that it is moved from")
+    execution.plan_digest = str(event.data["to"])
+
+
+def migration_refused(program: Program, execution: Execution, event: Event) -> None:
+    keep_row(execution, event)
+
+
 def finished(program: Program, execution: Execution, event: Event) -> None:
     execution.status = str(event.data["status"])  # type: ignore[assignment]
     execution.ended = event.ts

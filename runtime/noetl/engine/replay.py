@@ -14,7 +14,7 @@ from itertools import islice
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
-from noetl.engine.event_data import labels_in, mapping_of, places_of
+from noetl.engine.event_data import labels_in, mapping_of, places_of, texts_of
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.identities import call_name, child_ids
@@ -43,7 +43,9 @@ class ReplayVerdict(NamedTuple):
 
 
 def replay(program: Program, execution_id: str, log: Iterable[Event]) -> ReplayVerdict:
-    """Fold and check a log, or any beginning of one."""
+    """Fold and check a log, or any beginning of one; of one that was moved to another plan (`engine.migrations`) one
+    that has the move.
+    """
     folded = Execution(execution_id, program)
     checker = _Checker(program, execution_id)
     position = 0
@@ -55,6 +57,8 @@ def replay(program: Program, execution_id: str, log: Iterable[Event]) -> ReplayV
         why = checker.see(event)
         if why:
             return ReplayVerdict(folded, position, (position, why))
+    if folded.plan_digest not in ("", program.digest):
+        return ReplayVerdict(folded, position, (1, f"it is the log of a run of another plan, {folded.plan_digest}"))
     return ReplayVerdict(folded, position, None)
 
 
@@ -156,10 +160,13 @@ class _Checker:
                 reports.retry_fault(turn)
             case "playbook.rerun":
                 reports.begin_rerun(turn, event.data)
+            case "playbook.migrated":
+                reports.migrate(turn, event.data, None)
+            case "migration.refused":
+                reports.refuse_migration(turn, str(event.data.get("to")), texts_of(event.data["why"]), _row(event))
             case _:
                 verb = {"playbook.paused": "pause", "playbook.resumed": "resume", "playbook.cancelled": "cancel"}
-                row, newer = event.data.get("row"), str(event.data.get("by", ""))
-                reports.control(turn, verb[event.event_type], row if isinstance(row, int) else None, newer=newer)
+                reports.control(turn, verb[event.event_type], _row(event), newer=str(event.data.get("by", "")))
         return "" if turn.events else f"`{event.event_type}` changes nothing here"
 
     def _is_child(self, run: str, child: str) -> bool:
@@ -169,6 +176,11 @@ class _Checker:
             return True  # the event is refused for that
         ids = child_ids(execution.execution_id, call_name(region, run), execution.parked[run].since)
         return child in islice(ids, MOST_IDS)
+
+
+def _row(event: Event) -> int | None:
+    row = event.data.get("row")
+    return row if isinstance(row, int) else None
 
 
 def _is_end(events: Sequence[Event]) -> bool:
@@ -197,15 +209,17 @@ def _request_of(event: Event) -> Request:
         rerun_of=str(data.get("rerun_of", "")),
         started_by=mapping_of(data.get("started_by", {})) or None,
         labels=labels_in(data) or None,
+        # Whether it is the plan of this log is looked at behind its end: it may have been moved.
+        digest=str(data.get("digest", "")),
     )
 
 
 def _signal_of(event: Event) -> Incoming:
-    row, came, since = (event.data.get(name) for name in ("row", "came", "since"))
+    came, since = (event.data.get(name) for name in ("came", "since"))
     return Incoming(
         str(event.data.get("name")),
         event.data.get("data"),
-        row if isinstance(row, int) else None,
+        _row(event),
         came if isinstance(came, int) else None,
         str(event.data.get("wait", "")),
         since if isinstance(since, int) else None,

@@ -6,6 +6,7 @@ should and cannot be recorded, as its form is none or the net has nothing of the
 claim, and again: it is the fault of its task.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from noetl.engine.contributions import fault_in
@@ -346,6 +347,24 @@ def begin_rerun(turn: Turn, data: dict[str, Json]) -> bool:
     if execution.is_over or not execution.rerun_of:
         return False
     turn.emit("playbook.rerun", data=data)
+    return True
+
+
+def migration(before: str, to: str) -> dict[str, Json]:
+    """The data of a migration between the plans with these digests."""
+    return {"from": before, "to": to}
+
+
+def migrate(turn: Turn, data: dict[str, Json], row: int | None) -> None:
+    """Record that an execution goes on under another plan, which its log is a run of; `row` asked for it."""
+    turn.emit("playbook.migrated", data=data if row is None else {**data, "row": row})
+
+
+def refuse_migration(turn: Turn, to: str, why: Sequence[str], row: int | None) -> bool:
+    """Record that an execution stays with its plan. False where no inbox row asked, or it is over."""
+    if row is None or turn.execution.is_over:
+        return False
+    turn.emit("migration.refused", data={"row": row, "to": to, "why": [*why]})
     return True
 
 

@@ -45,6 +45,10 @@ class Hindrance(NamedTuple):
         """One sentence."""
         return f"{self.message}: {self.instead}" if self.instead else self.message
 
+    def as_json(self) -> dict[str, Json]:
+        """One document."""
+        return {"code": self.code, "message": self.message, "instead": self.instead or None}
+
 
 class TaskRuns(NamedTuple):
     """How many runs of a task of a step; `has_effects`: it may do something outside."""

@@ -28,6 +28,7 @@ class Request(NamedTuple):
     - `rerun_of`: the execution whose log the new one begins with, empty for none.
     - `started_by`: what started it where that was no person (a schedule and its time), None else.
     - `labels`: texts that it is found by, beside those of its playbook.
+    - `digest`: that of the plan that it began with, where it was moved to another one since; else empty.
     - `under`: the `concurrency` keys of the places that it runs under, each with the execution that holds the place.
     """
 
@@ -46,6 +47,7 @@ class Request(NamedTuple):
     rerun_of: str = ""
     started_by: dict[str, Json] | None = None
     labels: dict[str, str] | None = None
+    digest: str = ""
 
 
 def start(turn: Turn, request: Request) -> None:
@@ -101,7 +103,7 @@ def record_request(turn: Turn, request: Request) -> None:
     data: dict[str, Json] = {
         "playbook": plan.name,
         "path": plan.path,
-        "digest": program.digest,
+        "digest": request.digest or program.digest,
         "payload": request.payload,
     }
     data["trace_id"] = request.trace_id or turn.execution.execution_id

@@ -133,7 +133,7 @@ class Append(NamedTuple):
 
     With `ended`, its inbox was read up to the row `read`: the execution does not end while a signal behind that is
     there; None ends it in any case. `error` is the code of its failure; `attributes` are all that it is found by then,
-    None where they stay.
+    `plan` the digest of the plan that it runs from then on, None where they stay.
     """
 
     execution_id: str
@@ -144,6 +144,7 @@ class Append(NamedTuple):
     read: int | None = None
     error: str | None = None
     attributes: "tuple[ExecutionAttribute, ...] | None" = None
+    plan: str | None = None
 
 
 class Wanted(NamedTuple):
@@ -174,7 +175,8 @@ ALL = Wanted()
 # A table of requests and no call to the owner: it may be another process, or none at this moment, and what is asked has
 # to outlive both.
 class InboxRow(NamedTuple):
-    """A request from outside to the owner of an execution: `verb` is `cancel`, `pause`, `resume` or `signal`.
+    """A request from outside to the owner of an execution: `verb` is `cancel`, `pause`, `resume`, `signal`
+    or `migrate`.
 
     Rows are never marked as read or removed: the event that a row led to names it, so the log tells how far the inbox
     was read. `at` is when the row was written (microseconds since the epoch, the store's clock); 0: not known.

@@ -32,6 +32,7 @@ from noetl.server.inbox import Inbox
 from noetl.server.journal import EVERY_EVENT, Batching, Journal, Keep, at_once
 from noetl.server.leaving import Leaving
 from noetl.server.letters import LETTERS, Letters
+from noetl.server.migrations import MIGRATE, Migrations
 from noetl.server.orders import Orders
 from noetl.server.owned_executions import OwnedExecutions
 from noetl.server.places import Places
@@ -111,6 +112,9 @@ class ControlPlane:
         self._children = AwaitedChildren()
         self._leaving = Leaving(self.executions, self._fault, self._follow_up)
         self._places = Places(store, self._steady, ask=self._ask, keep=keep)
+        self._migrations = Migrations(
+            self.executions, self._journal, load, fault=self._fault, follow_up=self._follow_up, say=say
+        )
         self._letters = Letters(store, blobs, clock, self._steady, keep, self._inbox.hurry, self._follow_up)
         self._calls = ChildCalls(
             self._children, self._owned, store=store, blobs=blobs, find=find, load=load, environment=environment,
@@ -380,8 +384,10 @@ class ControlPlane:
             self._turn(owned, [], [ask], owned.due(self._steady.now()))
 
     def _turn(self, owned: OwnedExecution, mine: list[HeardReport], requests: list[Ask], due: list[str]) -> None:
+        moves = [ask for ask in requests if ask.verb == MIGRATE]
         with Bulkhead(self._fault, owned, mine):
-            self._turn_of(owned, mine, requests, due)
+            self._turn_of(owned, mine, [ask for ask in requests if ask not in moves] if moves else requests, due)
+        self._migrations.carry_out(owned, moves)
         if self._journal.is_full:
             self._journal.flush()
 

@@ -6,7 +6,7 @@ is dropped, and folded anew from the log.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from noetl.bounded_table import BoundedTable
@@ -23,7 +23,7 @@ from noetl.ports.idempotency import StartKey
 from noetl.server.dues import Dues
 from noetl.server.journal import Journal, Keep, at_once
 from noetl.server.signal_secrets import NO_SECRETS, SignalRedactor
-from noetl.server.stored_events import evolve_record, records_of
+from noetl.server.stored_events import evolve_record, hydrate, records_of
 from noetl.server.waiting_orders import WaitingOrders, waiting
 from noetl_ir.evaluate import Fault
 from noetl_ir.evaluate.work import SLICE, is_stopped, spent
@@ -50,7 +50,7 @@ ANSWERS_KEPT = 4096
 
 
 class Ask(NamedTuple):
-    """A request from outside: `cancel`, `pause`, `resume` or `signal`, or the answer about its `place`.
+    """A request from outside: `cancel`, `pause`, `resume`, `signal` or `migrate`, or the answer about its `place`.
 
     - `row`: the inbox row that brought it, if any; `at`: when the row was written, None for now (microseconds since the
       epoch).
@@ -171,8 +171,33 @@ class OwnedExecution:
         self._commit(turn)
         return True
 
+    def migrate(self, program: Program, row: int | None) -> tuple[list[Event], list[Order]]:
+        """Go on under another plan, which the log, all of it on disk, is a legal run of (`engine.migrations`)."""
+        before, self.program, self.execution = self.program, program, Execution(self.execution.execution_id, program)
+        self._fold()
+        # Whatever waits was ordered, by the old plan, in which it is the same.
+        effects(program, self.execution)
+        turn = self._turn()
+        reports.migrate(turn, reports.migration(before.digest, program.digest), row)
+        decide(turn)
+        self._searches = bool(program.plan.search)
+        return self._commit(turn, moved=True)
+
+    def refuse_migration(self, to: str, why: Sequence[str], row: int | None) -> tuple[list[Event], list[Order]]:
+        """Stay with its plan, and say why to whoever asked by a row of the inbox."""
+        turn = self._turn()
+        reports.refuse_migration(turn, to, why, row)
+        return self._commit(turn)
+
     def load(self) -> None:
-        """Fold the log again. Raises IllegalFiring when it is no run of the plan's net."""
+        """Fold the log again. Raises IllegalFiring when it is no run of the plan's net, and Conflict where it has moved
+        to another plan since somebody looked which one it is.
+        """
+        self._fold()
+        if self.execution.plan_digest not in ("", self.program.digest):
+            raise Conflict(f"{self.execution.execution_id} goes on under another plan")
+
+    def _fold(self) -> None:
         begun: dict[str, tuple[str, int]] = {}
         for record in self._store.read(self.execution.execution_id):
             event = evolve_record(self.program, self.execution, record, self._blobs)
@@ -183,6 +208,10 @@ class OwnedExecution:
         self._begun = {run: begun[run] for run in self.running()}
         self.dues.read(self.execution.timers)
         self._ctx = self.execution.ctx
+
+    def stored_events(self) -> Iterator[Event]:
+        """The log as it is on disk."""
+        return (hydrate(record, self._blobs) for record in self._store.read(self.execution.execution_id))
 
     def running(self) -> list[str]:
         """The token keys of the attempts that workers run."""
@@ -353,19 +382,20 @@ class OwnedExecution:
         last = report.events[-1]
         return self._begun.get(report.run) == (last.event_id, last.ts) and self.is_at_claim(report.run, report.claim)
 
-    def _commit(self, turn: Turn) -> tuple[list[Event], list[Order]]:
+    def _commit(self, turn: Turn, *, moved: bool = False) -> tuple[list[Event], list[Order]]:
         execution = self.execution
         if turn.events:
             # The position that is expected in the log is the fence against a second server: if somebody else has
             # appended since, the store raises Conflict and nothing of this turn is kept.
             # `ctx` is another mapping whenever it has changed.
-            changed = self._newly_found_by() if self._searches and execution.ctx is not self._ctx else None
+            changed = self._newly_found_by() if moved or (self._searches and execution.ctx is not self._ctx) else None
             expected, records = execution.position - len(turn.events), self._decided(turn.events)
             name, status, ended = execution.execution_id, status_of(execution), self._shown_end(execution.ended)
             # What the engine's mistake ended is over, whatever came; it is read when that is tried again.
             read = execution.inbox_row if execution.fault is None else None
             error = error_code_of(execution) if ended is not None else None
-            self._journal.add_turn(Append(name, expected, records, status, ended, read, error, changed))
+            plan = self.program.digest if moved else None
+            self._journal.add_turn(Append(name, expected, records, status, ended, read, error, changed, plan))
             self._last = turn.events
             self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)

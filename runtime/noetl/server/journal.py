@@ -274,6 +274,7 @@ def together(turns: Sequence[Append]) -> list[Append]:
             mine[-1].read,
             mine[-1].error,
             _newest_attributes(mine),
+            next((turn.plan for turn in reversed(mine) if turn.plan is not None), None),
         )
         for name, mine in found.items()
     ]

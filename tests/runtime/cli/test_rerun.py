@@ -230,7 +230,7 @@ def test_what_the_new_plan_reads_of_a_value_outside_of_the_log_is_there(home: "H
     """Of it the log has what the old plan reads. Here a rerun would go the wrong way, and complete."""
     assert home.run("run", home.plan(PARTS.replace("ARCS", "{step: good}, {step: bad}")), "--quiet").returncode == 1
     (home.folder / "ok").touch()
-    arcs = f'{{step: good, when: "{{{{ {guard} }}}}"}}, {{step: bad, else: true}}'
+    arcs = f'{{step: good, when: "{{{{ {guard} }}}}"}}, {{step: bad}}'
     done = home.run("rerun", "last", "--plan", home.plan(PARTS.replace("ARCS", arcs), "new.ir"))
     assert done.returncode == 0, done.stderr
     assert f"{goes}: done" in done.stderr and "start: done" not in done.stderr

@@ -231,7 +231,7 @@ class MemoryStore:
                 row = self._rows[append.execution_id]
                 error = append.error or row.error if append.ended is not None else None
                 after = self._rows[append.execution_id] = row._replace(
-                    status=append.status, ended=append.ended, error=error
+                    status=append.status, ended=append.ended, error=error, plan_digest=append.plan or row.plan_digest
                 )
                 if row.ended is None and append.ended is not None:
                     self._execution_ended(after)

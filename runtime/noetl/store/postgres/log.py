@@ -99,6 +99,7 @@ WITH turns AS (
 )
 SELECT FROM logged
 """
+_MOVE = "UPDATE executions SET plan_digest = %s WHERE number = %s"
 _HEAD = "SELECT number, status, ended FROM executions WHERE execution_id = %s FOR UPDATE"
 _END = "SELECT number, events, chain FROM executions WHERE execution_id = %s"
 _KEEP = "INSERT INTO starts VALUES (%s, %s, %s) ON CONFLICT (key) DO NOTHING"
@@ -231,9 +232,7 @@ class Log:
 
         def quickly(connection: PostgresConnection) -> list[Head]:
             # Nearly always one statement; what executions are found by seldom changes.
-            with (
-                connection.transaction() if any(append.attributes is not None for append in appends) else nullcontext()
-            ):
+            with connection.transaction() if any(_has_more(append) for append in appends) else nullcontext():
                 return self._insert(connection, heads, appends)
 
         def carefully(connection: PostgresConnection) -> list[Head]:
@@ -321,6 +320,8 @@ class Log:
         for append, head in zip(appends, after, strict=True):
             if append.attributes is not None:
                 keep_attributes(connection, head.number, append.attributes)
+            if append.plan is not None:
+                connection.execute(_MOVE, (written(append.plan), head.number))
         return after
 
     def _free(self, work: Callable[[PostgresConnection], _T]) -> _T | None:
@@ -415,6 +416,11 @@ def _batches(
         "errors": [None if append.error is None else written(append.error) for append in appends],
     }
     return {**columns, **turns}, after
+
+
+def _has_more(append: Append) -> bool:
+    """Whether an append changes more than a log and how its execution stands."""
+    return append.attributes is not None or append.plan is not None
 
 
 def _read_up_to(append: Append) -> int:

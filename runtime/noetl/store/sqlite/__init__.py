@@ -114,6 +114,7 @@ VALUES (1 + max((SELECT ifnull(max(number), 0) FROM executions), (SELECT ifnull(
 _ADDED = "SELECT number, EXISTS (SELECT 1 FROM namespaces) FROM executions WHERE execution_id = ?"
 _SUM_UP = "UPDATE executions SET status = ?, ended = ?, error = ?, events = ?, chain = ? WHERE number = ?"
 _COUNT_UP = "UPDATE executions SET events = ?, chain = ? WHERE number = ?"
+_MOVE = "UPDATE executions SET plan_digest = ? WHERE number = ?"
 _POST = "INSERT INTO inbox (execution, verb, body, at, once) VALUES (?, ?, ?, ?, ?)"
 _POSTED = "SELECT row FROM inbox WHERE once = ?"
 _SIGNALLED = "SELECT signalled FROM executions WHERE number = ?"
@@ -532,6 +533,8 @@ class SqliteStore(SqliteParts):
         self.reach("append.after_write")
         if append.attributes is not None:
             self._keep_attributes(cursor, head.number, append.attributes)
+        if append.plan is not None:
+            cursor.execute(_MOVE, (append.plan, head.number))
         # Nearly all appends leave the status as it is. To write it again would check it against its list and write the
         # page of an index, a third more than the append has to.
         if (append.status, append.ended) == (head.status, head.ended):
