@@ -126,3 +126,29 @@ def test_whoever_asks_an_owner_for_what_hinders_has_its_answer_in_the_log(home: 
         assert home.run("signal", name, "--name", "go", "--server", url).returncode == 0
         until(lambda: home.run("result", name, "--server", url).stdout.strip() == "7")
         assert kinds(home, name) == ["migration.refused"] * 2
+
+
+AT_WORK = """
+workflow:
+  - step: start
+    tool: {kind: shell, cmd: "until test -e ok; do sleep 0.05; done; echo 7"}
+    loop: {in: "{{ [1, 2, 3] }}", iterator: one, spec: {mode: parallel, max_in_flight: 2}}
+    next: {arcs: [{step: last}]}
+  - step: last
+    tool: {kind: python, args: {v: "{{ start }}"}, code: "result = len(v)"}
+"""
+
+
+def test_what_is_at_work_goes_on_and_its_end_counts(home: "Home") -> None:
+    """Two items run, one waits for a slot: their orders name the old plan, in which they are the same."""
+    with home.serving() as (_, url):
+        home.run("start", home.plan(AT_WORK), "--server", url)
+        name = home.only()
+        until(lambda: home.run("events", name, "--json").stdout.count('"task.started"') == 2)
+        new = home.plan(AT_WORK.replace("len(v)", "len(v) * 100"), "new.ir")
+        assert home.run("migrate-run", name, "--plan", new, "--server", url).returncode == 0
+        (home.folder / "ok").touch()
+        until(lambda: home.run("result", name, "--server", url).stdout.strip() == "300")
+        told = home.run("events", name, "--json").stdout
+        assert told.count('"task.started"') == 4 and "task.lost" not in told
+        assert home.run("replay", name, "--server", url).stdout.startswith("a legal run")
