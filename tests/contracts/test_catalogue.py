@@ -1,9 +1,11 @@
-"""The contract of the catalogue of every store: its lists come by pages."""
+"""The contract of the catalogue of every store: its lists come by pages, and executions name its plans."""
 
 import pytest
 
-from noetl.ports import Conflict, Store
+from noetl.ports import Append, Conflict, ExecutionRow, Store
 from noetl.ports.catalogue import PlanRow, Versions
+
+ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
 
 
 def test_the_catalogue_is_listed_by_pages(store: Store) -> None:
@@ -48,3 +50,21 @@ def test_a_plan_that_is_kept_is_a_version_only_where_there_is_none(store: Store)
     assert [*store.plans()] == [("p", 1, "d1")]
     with pytest.raises(Conflict, match="d2"):
         store.keep_plan("d2", "p", b"other")
+
+
+def test_an_append_moves_an_execution_to_another_plan(store: Store) -> None:
+    store.create(ROW._replace(execution_id="e2"))
+    other = "e" * 64
+    moves = Append("e1", 0, [("a", b"1")], "running", None, plan=other)
+    store.append_all([moves])
+    found = store.execution("e1")
+    assert found is not None and found == ROW._replace(plan_digest=other)
+    store.append_all([Append("e1", 1, [("b", b"2")], "running", None), Append("e2", 0, [("a", b"1")], "running", None)])
+    assert [store.execution(name).plan_digest for name in ("e1", "e2")] == [other, ROW.plan_digest]  # type: ignore[union-attr]
+    with pytest.raises(Conflict):  # of a log that goes on otherwise nothing is changed
+        store.append_all([Append("e1", 1, [("c", b"3")], "running", None, plan="f" * 64)])
+    both = [Append(name, at, [("d", b"4")], "paused", None, plan="f" * 64) for name, at in (("e1", 2), ("e2", 1))]
+    store.append_all(both)
+    store.append_all(both)  # an equal repeat
+    rows = [store.execution(name) for name in ("e1", "e2")]
+    assert [(row.plan_digest, row.status) for row in rows if row] == [("f" * 64, "paused")] * 2

@@ -69,24 +69,6 @@ def test_a_log_is_another_executions_business(store: Store) -> None:
     assert log(store) == [(1, "a", b"1"), (2, "b", b"3")]
 
 
-def test_an_append_moves_an_execution_to_another_plan(store: Store) -> None:
-    store.create(ROW._replace(execution_id="e2"))
-    other = "e" * 64
-    moves = Append("e1", 0, [("a", b"1")], "running", None, plan=other)
-    store.append_all([moves])
-    found = store.execution("e1")
-    assert found is not None and found == ROW._replace(plan_digest=other)
-    store.append_all([Append("e1", 1, [("b", b"2")], "running", None), Append("e2", 0, [("a", b"1")], "running", None)])
-    assert [store.execution(name).plan_digest for name in ("e1", "e2")] == [other, ROW.plan_digest]  # type: ignore[union-attr]
-    with pytest.raises(Conflict):  # of a log that goes on otherwise nothing is changed
-        store.append_all([Append("e1", 1, [("c", b"3")], "running", None, plan="f" * 64)])
-    both = [Append(name, at, [("d", b"4")], "paused", None, plan="f" * 64) for name, at in (("e1", 2), ("e2", 1))]
-    store.append_all(both)
-    store.append_all(both)  # an equal repeat
-    rows = [store.execution(name) for name in ("e1", "e2")]
-    assert [(row.plan_digest, row.status) for row in rows if row] == [("f" * 64, "paused")] * 2
-
-
 def test_an_equal_repeat_is_stored_once_and_another_body_refused(store: Store) -> None:
     """Scenario 74."""
     add(store, 0, ("e-1", b"x"), ("e-5", b"v: 1"))

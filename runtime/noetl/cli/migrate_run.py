@@ -91,15 +91,15 @@ def _asked(runtime: Runtime, row: ExecutionRow, digest: str, after: int) -> Exec
     return _heard(runtime, row, after, lambda event: event.data.get("row") == posted)
 
 
-def _heard(runtime: Runtime, row: ExecutionRow, after: int, is_answer: Callable[[Event], bool]) -> ExecutionRow:
+def _heard(runtime: Runtime, row: ExecutionRow, after: int, tells: Callable[[Event], bool]) -> ExecutionRow:
     """The row once the log behind a position says what came of it. Raises Problem."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         for position, event in events_of(runtime, row.execution_id, after):
             after = position
-            if event.event_type == "migration.refused" and is_answer(event):
+            if event.event_type == "migration.refused" and tells(event):
                 raise Problem(_hindered(_texts(event.data.get("why"))))
-            if event.event_type == "playbook.migrated" and is_answer(event):
+            if event.event_type == "playbook.migrated" and tells(event):
                 return runtime.store.execution(row.execution_id) or row
         time.sleep(PAUSE)
     raise Problem(f"its owner has not acted within {SECONDS:g} s; the request stays")

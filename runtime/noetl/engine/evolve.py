@@ -114,7 +114,7 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "playbook.faulted": flow.faulted,
     "playbook.retried": flow.retried,
     "playbook.rerun": flow.begun_again,
-    "playbook.migrated": flow.migrated,
+    "playbook.migrated": flow.plan_migrated,
     "migration.refused": flow.migration_refused,
     "phase.started": phases.phase_started,
     "phase.ended": phases.phase_ended,

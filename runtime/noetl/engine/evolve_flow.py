@@ -309,7 +309,7 @@ def begun_again(program: Program, execution: Execution, event: Event) -> None:
         region.began += shift
 
 
-def migrated(program: Program, execution: Execution, event: Event) -> None:
+def plan_migrated(program: Program, execution: Execution, event: Event) -> None:
     """The log is one of another plan from its beginning, too: nothing of the state changes."""
     keep_row(execution, event)
     if event.data["from"] != execution.plan_digest:

@@ -32,7 +32,7 @@ ID, TASK, WORKLOAD, DATA, PLACE, LINEAR = "execution_id", "task", "workload", "d
 something else that is another, does not begin, or was over only after the cut of a linear prefix."""
 
 
-Project: TypeAlias = Callable[[Step, dict[str, Json]], dict[str, Json]]
+Projector: TypeAlias = Callable[[Step, dict[str, Json]], dict[str, Json]]
 """Takes anew what the server reads of a result outside of the log, given the step in the plan by which it does."""
 
 
@@ -58,7 +58,7 @@ class Prefix:
     """
 
     def __init__(
-        self, source: RerunSource, program: Program, execution_id: str, cut: RerunCut, project: Project | None = None
+        self, source: RerunSource, program: Program, execution_id: str, cut: RerunCut, project: Projector | None = None
     ) -> None:
         self._source = source
         self._project = project

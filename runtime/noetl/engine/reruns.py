@@ -15,7 +15,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
 from noetl.engine.replay import replay
-from noetl.engine.rerun_prefix import ID, LINEAR, PLACE, Prefix, Project, Unmatched
+from noetl.engine.rerun_prefix import ID, LINEAR, PLACE, Prefix, Projector, Unmatched
 from noetl.engine.rerun_source import RerunCut, RerunSource, has_effects
 from noetl.engine.starting import Request, unmet
 from noetl.engine.task_reads import written_keys
@@ -76,7 +76,7 @@ class RerunRequest(NamedTuple):
     linear: bool = False
     accepted: Collection[str] = ()
     moved: Callable[[Json], Json] | None = None
-    project: Project | None = None
+    project: Projector | None = None
 
 
 class Rerun(NamedTuple):
