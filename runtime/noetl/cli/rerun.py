@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from noetl.app.embedded import Embedded
 from noetl.app.reruns import PlannedRerun, RerunWish, begin_rerun, planned_rerun, source_of
+from noetl.app.runtime import Runtime
 from noetl.cli.acting import by_user
 from noetl.cli.bulk import BulkOptions, bulk_options
 from noetl.cli.bulk_reruns import rerun_many
