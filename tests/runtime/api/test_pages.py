@@ -30,6 +30,8 @@ NO_LISTS = {
     **dict.fromkeys(
         (("get_outline", key) for key in ("keys", "kinds", "pools", "credentials", "children")), "as long as the plan"
     ),
+    ("who_am_i", "paths"): "the scopes of one token",
+    ("who_am_i", "pools"): "the same",
     ("get_notification", "on"): "some of `EVENTS`",
     ("get_trigger", "dead_letters"): "at most `trigger_book.LETTERS`",
     ("get_findings", "findings"): "at most `derived.MOST`",
