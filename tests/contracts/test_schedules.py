@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from noetl.ports import Store
-from noetl.ports.schedules import Scheduled, ScheduleRow, Schedules
+from noetl.ports.schedules import Scheduled, ScheduleRow, Schedules, UnstartedTime
 
 ROW = ScheduleRow("etl/nightly", {"spec": {"payload": {"é\0": [1, 2.5, None, True]}}}, 1_772_323_200_000_001)
 Open = Callable[..., Store]
@@ -21,6 +21,7 @@ def test_what_is_kept_comes_back_by_name(open_store: Open) -> None:
     store = open_store()
     assert isinstance(store, Scheduled)
     other = ROW._replace(name="a", paused=True, last="x", trouble="no\0ne", began=1_772_323_200_000_002)
+    other = other.with_unstarted([UnstartedTime(5, "paused"), UnstartedTime(1_772_323_200_000_003, "skipped", "x1")])
     for row in (ROW, other):
         store.scheduling.put(row)
     again = open_store()

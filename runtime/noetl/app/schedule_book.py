@@ -1,12 +1,13 @@
 """The book of schedules: how they are kept, changed and told of, by the API and beside a store alike."""
 
+from contextlib import suppress
 from itertools import islice, takewhile
 
 from noetl.app.runtime import Runtime
 from noetl.app.standing_book import StandingBook, check_name
 from noetl.app.start_checks import StartSlip, start_slips
 from noetl.ports import Clock
-from noetl.ports.schedules import Scheduled, ScheduleRow, Schedules
+from noetl.ports.schedules import MOST_UNSTARTED, PAUSED, Scheduled, ScheduleRow, Schedules, UnstartedTime
 from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.document import Schedule, schedule_of
 from noetl.server.schedules.due import key_of
@@ -15,7 +16,7 @@ from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
-NEXT, LAST = 5, 10
+NEXT, LAST = 5, MOST_UNSTARTED
 """Times that are told of a schedule: those that come, and those that were."""
 
 
@@ -56,7 +57,7 @@ class ScheduleBook(StandingBook[ScheduleRow]):
         if there is not None:
             row = row._replace(last=there.last, paused=there.paused)
             if _calendar_of(there) == schedule.calendar:
-                row = row._replace(cursor=there.cursor, began=there.began)
+                row = row._replace(cursor=there.cursor, began=there.began, unstarted=there.unstarted)
         told = _told_schedule(row, schedule)  # before it is kept: what cannot be told could not be listed, either
         self._kept.put(row)
         return {**told, "warnings": [slip.document() for slip in self._slips(schedule, now)]}
@@ -75,14 +76,28 @@ class ScheduleBook(StandingBook[ScheduleRow]):
             return told
         coming = islice(schedule.calendar.behind(max(row.cursor, self._clock.now())), NEXT)
         told["next"] = [schedule.calendar.text_of(time) for time in coming]
-        were = [(time, self._started_at(row.name, time)) for time in islice(schedule.calendar.before(row.cursor), LAST)]
-        # A time of before there was the schedule was nobody's, unless a backfill started it.
-        told["last"] = [
-            {"time": schedule.calendar.text_of(time), "execution_id": started}
-            for time, started in were
-            if time > row.began or started is not None
-        ]
+        told["last"] = self._last_times(row, schedule)
         return told
+
+    def _last_times(self, row: ScheduleRow, schedule: Schedule) -> list[Json]:
+        """What became of the last times, the newest first: its execution, or why it has none."""
+        now = self._clock.now()
+        known = {each.time: each for each in (*row.unstarted, *_passed_by_pause(row, schedule, now))}
+        last: list[Json] = []
+        for time in islice(schedule.calendar.before(now if row.paused else row.cursor), LAST):
+            started = self._started_at(row.name, time)
+            # A time of before there was the schedule was nobody's, unless a backfill started it.
+            if time > row.began or started is not None:
+                why = known.get(time) if started is None else None
+                last.append(
+                    {
+                        "time": schedule.calendar.text_of(time),
+                        "execution_id": started,
+                        "why": why.why if why else None,
+                        "running": (why.running or None) if why else None,
+                    }
+                )
+        return last
 
     def passed_times(self, name: str, since: str, until: str, limit: int) -> PassedTimes:
         """The times from one to before another that a schedule has dealt with. Raises BadTimes."""
@@ -110,7 +125,12 @@ class ScheduleBook(StandingBook[ScheduleRow]):
         return self._store.scheduling
 
     def _paused(self, row: ScheduleRow, *, paused: bool) -> ScheduleRow:
-        return row._replace(paused=paused, cursor=row.cursor if paused or not row.paused else self._clock.now())
+        if paused or not row.paused:
+            return row._replace(paused=paused)
+        now = self._clock.now()
+        with suppress(BadDocument):  # a newer version may have put it there
+            row = row.with_unstarted(_passed_by_pause(row, schedule_of(row.document), now))
+        return row._replace(paused=False, cursor=now)
 
     def _told(self, row: ScheduleRow) -> dict[str, Json]:
         return _told_row(row)[0]
@@ -153,6 +173,14 @@ def _kept_document(row: ScheduleRow) -> dict[str, Json]:
         "last_execution": row.last or None,
         "document": row.document,
     }
+
+
+def _passed_by_pause(row: ScheduleRow, schedule: Schedule, now: int) -> list[UnstartedTime]:
+    """The last times that have passed since a schedule is paused, in their order."""
+    if not row.paused:
+        return []
+    times = takewhile(lambda time: time > row.cursor, schedule.calendar.before(now))
+    return [UnstartedTime(time, PAUSED) for time in islice(times, LAST)][::-1]
 
 
 def _calendar_of(row: ScheduleRow) -> object:

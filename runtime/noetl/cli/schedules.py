@@ -13,9 +13,9 @@ from noetl.cli.remote import ask_server
 from noetl.cli.standing import StandingDocuments, list_in
 from noetl.cli.standing_commands import StandingCommands, StandingTable, spec_lines
 from noetl.cli.stores import is_remote, json_option, server_option, store_option
-from noetl.cli.text import Problem, amount, escaped, json_text
+from noetl.cli.text import Problem, amount, escaped, json_text, moment, zoned_moment
 from noetl.server.schedules.document import KIND, schedule_of
-from noetl.server.schedules.times import check_calendar
+from noetl.server.schedules.times import BadTimes, check_calendar, time_of
 from noetl_ir.expr import Json
 
 _KEPT = StandingDocuments(KIND, "/schedules", schedule_of, lambda runtime: ScheduleBook(runtime, WallClock()))
@@ -38,10 +38,22 @@ def _lines(told: dict[str, Json]) -> Iterator[str]:
     yield f"times  {escaped(str(told.get('times', '')))}"
     yield from spec_lines(told, without=_IN_WORDS)
     for time in list_in(told, "next"):
-        yield f"next  {escaped(str(time))}"
+        yield f"next  {escaped(zoned_moment(str(time)))}"
     for row in list_in(told, "last"):
         if isinstance(row, dict):
-            yield f"last  {escaped(str(row.get('time')))}  {row.get('execution_id') or 'not started'}"
+            yield f"last  {escaped(zoned_moment(str(row.get('time'))))}  {row.get('execution_id') or _why_not(row)}"
+
+
+def _why_not(row: dict[str, Json]) -> str:
+    """Why a time was not started."""
+    match row.get("why"):
+        case "paused":
+            return "not started: the schedule was paused"
+        case "skipped":
+            return f"skipped: {escaped(str(row.get('running') or 'the one before'))} was running"
+        case "missed":
+            return "missed: no server was there"
+    return "not started"
 
 
 _IN_WORDS = ("playbook", "timezone", "from", "until")
@@ -89,7 +101,9 @@ def backfill(name: str, since: str, until: str, limit: int, dry_run: bool, url: 
     for row in starts:
         if isinstance(row, dict):
             was = "" if row.get("fresh", row.get("execution_id") is None) else "  was started before"
-            click.echo(f"{escaped(str(row.get('time')))}  {row.get('execution_id') or 'would be started'}{was}")
+            click.echo(
+                f"{escaped(zoned_moment(str(row.get('time'))))}  {row.get('execution_id') or 'would be started'}{was}"
+            )
     click.echo(amount(len(starts), "time"), err=not starts)
     if rest := told.get("left_out"):
         click.echo(f"--limit {limit} leaves out those from {escaped(str(rest))} on", err=True)
@@ -99,8 +113,16 @@ def backfill(name: str, since: str, until: str, limit: int, dry_run: bool, url: 
 
 
 def _cells(row: dict[str, Json]) -> tuple[str, ...]:
-    due = "paused" if row.get("paused") else str(row.get("due") or "never again")
-    return str(row.get("name")), due, str(row.get("last_execution") or ""), str(row.get("playbook", ""))
+    return str(row.get("name")), _due(row), str(row.get("last_execution") or ""), str(row.get("playbook", ""))
+
+
+def _due(row: dict[str, Json]) -> str:
+    # In UTC, as all times of lists: schedules have zones of their own.
+    due = row.get("due")
+    try:
+        return "paused" if row.get("paused") else moment(time_of(str(due))) if due else "never again"
+    except BadTimes:  # a server of another version may say it otherwise
+        return str(due)
 
 
 _TEXTS = {

@@ -19,20 +19,21 @@ class StandingTable(NamedTuple):
     """How documents of one kind are shown.
 
     - `plural`: what they are called; `heads` and `cells`: the table of them.
-    - `lines`: what is shown of one below its row.
+    - `lines`: what is shown of one below its row; `shrinks`: the columns that give way where a terminal is narrow.
     """
 
     plural: str
     heads: tuple[str, ...]
     cells: Callable[[dict[str, Json]], Sequence[str]]
     lines: Callable[[dict[str, Json]], Iterable[str]]
+    shrinks: tuple[int, ...] = ()
 
     def tell(self, rows: Sequence[dict[str, Json]], *, as_json: bool) -> None:
         """Show some, and what hinders each."""
         if as_json:
             click.echo(json_text([*rows]))
         elif rows:
-            click.echo(table(self.heads, map(self.cells, rows)))
+            click.echo(table(self.heads, map(self.cells, rows), shrinks=self.shrinks))
             for row in rows:
                 if row.get("trouble"):
                     click.echo(f"{escaped(str(row['name']))}: {escaped(str(row['trouble']))}", err=True)

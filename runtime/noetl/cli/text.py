@@ -6,7 +6,7 @@ shows. Nothing of it is printed but through `escaped` or `json_text`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
@@ -86,6 +86,11 @@ def moment(micros: int, *, millis: bool = False) -> str:
     return moment_in(iso_of(micros), millis=millis)
 
 
+def zoned_moment(text: str) -> str:
+    """A time that is written as RFC 3339 has it, as people are shown it where it belongs to a time zone."""
+    return text.replace("T", " ", 1)
+
+
 def moment_in(text: str, *, millis: bool = False) -> str:
     """A time that is written as RFC 3339 has it, in UTC, as people are shown it."""
     return text[: len("2026-03-01T09:00:00.123" if millis else "2026-03-01T09:00:00")].replace("T", " ") + "Z"
@@ -131,15 +136,20 @@ def amount(count: int, noun: str) -> str:
     return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}s"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, shrinks: Collection[int] = ()) -> str:
     """Rows under a head, in columns. On a terminal the last one is cut where the line would not fit, as long as some of
-    it is left; elsewhere it is as wide as it likes.
+    it is left, and before that those that may shrink, the widest first; elsewhere all are as wide as they like.
     """
     lines = [list(head), *([escaped(cell) for cell in row] for row in rows)]
     # The last column is not padded: it would give each line spaces at its end, and a long name would make all lines
     # long.
     widths = [max(len(line[column]) for line in lines) for column in range(len(head) - 1)]
     room = width_of_terminal() - sum(widths) - 2 * len(widths)
+    for column in sorted(shrinks, key=widths.__getitem__, reverse=True) if width_of_terminal() else ():
+        less = max(0, min(_LEAST - room, widths[column] - 2 * _LEAST))
+        widths[column], room = widths[column] - less, room + less
+        for line in lines:
+            line[column] = cut(line[column], widths[column])
     room = room if room >= _LEAST else 0
     return "\n".join(
         "  ".join([*map(str.ljust, line, widths), cut(line[-1], room) if room else line[-1]]).rstrip() for line in lines

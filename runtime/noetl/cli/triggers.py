@@ -12,7 +12,7 @@ from noetl.cli.remote import ask_server
 from noetl.cli.standing import StandingDocuments, list_in
 from noetl.cli.standing_commands import StandingCommands, StandingTable, spec_lines
 from noetl.cli.stores import is_remote, json_option, server_option, store_option
-from noetl.cli.text import amount, escaped, json_text
+from noetl.cli.text import amount, escaped, json_text, moment_in
 from noetl.server.triggers.document import KIND, trigger_of
 from noetl_ir.expr import Json
 
@@ -32,7 +32,8 @@ def _lines(told: dict[str, Json]) -> Iterator[str]:
     yield from spec_lines(told, without=("playbook",))
     for row in list_in(told, "dead_letters"):
         if isinstance(row, dict):
-            yield f"not started  {row.get('number')}  {row.get('at')}  {escaped(str(row.get('reason')))}"
+            at = escaped(moment_in(str(row.get("at"))))
+            yield f"not started  {row.get('number')}  {at}  {escaped(str(row.get('reason')))}"
 
 
 @triggers.command("retry", short_help="Start what a trigger could not start.")
@@ -87,7 +88,7 @@ _TEXTS = {
 }
 """The help of the commands, short and whole."""
 
-_SHOWN = StandingTable("triggers", ("TRIGGER", "WAITS FOR", "LAST EXECUTION", "PLAYBOOK"), _cells, _lines)
+_SHOWN = StandingTable("triggers", ("TRIGGER", "WAITS FOR", "LAST EXECUTION", "PLAYBOOK"), _cells, _lines, (1,))
 StandingCommands(_KEPT, _SHOWN).add_to(triggers, _TEXTS)
 
 COMMAND = triggers

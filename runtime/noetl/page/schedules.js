@@ -118,9 +118,16 @@ export function scheduleView(name, person) {
     const facts = [h('a', { href: `#/playbooks/${encodeURIComponent(found.playbook)}` }, found.playbook), h('span', null, found.times), h('span', null, `overlap: ${spec.overlap || 'skip'}`), lateness(found)];
     return [heading(found, acts, facts), h('div', { class: 'pools' },
       times('Next times', (found.next || []).map((/** @type {string} */ time) => [h('span', { title: time }, moment(millis(time)))]), found.paused ? 'None is started while it is paused.' : 'It never comes again.'),
-      times('Last times', (found.last || []).map((/** @type {any} */ row) => [h('span', { title: row.time }, moment(millis(row.time))), h('span', { class: 'dim' }, ago(millis(row.time))), h('span', { class: 'gap' }), row.execution_id ? execution(row.execution_id) : h('span', { class: 'warn' }, 'not started')]), 'None has come yet.'),
+      times('Last times', (found.last || []).map((/** @type {any} */ row) => [h('span', { title: row.time }, moment(millis(row.time))), h('span', { class: 'dim' }, ago(millis(row.time))), h('span', { class: 'gap' }), row.execution_id ? execution(row.execution_id) : h('span', { class: 'warn' }, whyNot(row))]), 'None has come yet.'),
       document_(found.document))];
   });
+}
+
+/** Why a time was not started. @param {any} row @returns {any} */
+function whyNot(row) {
+  if (row.why === 'skipped') return ['skipped: ', row.running ? execution(row.running) : 'the one before', ' was running'];
+  if (row.why === 'missed') return 'missed: no server was there';
+  return row.why === 'paused' ? 'not started: it was paused' : 'not started';
 }
 
 /** @param {string} title @param {any[]} rows @param {string} none */

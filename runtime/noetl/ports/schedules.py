@@ -1,10 +1,26 @@
 """The port of schedules: what is started at which times, and how far these times were dealt with."""
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterable
+from typing import Protocol, Self, runtime_checkable
 
 from noetl.ports.standing import Standing
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
+
+PAUSED, SKIPPED, MISSED = "paused", "skipped", "missed"
+"""Why a time was not started: its schedule was paused, the execution of the time before ran, nobody was there."""
+
+MOST_UNSTARTED = 10
+
+
+class UnstartedTime(NamedTuple):
+    """A time that was dealt with and not started (microseconds since the epoch), and why: `PAUSED`, `SKIPPED` or
+    `MISSED`. `running` is the execution that one was skipped for.
+    """
+
+    time: int
+    why: str
+    running: str = ""
 
 
 class ScheduleRow(NamedTuple):
@@ -15,6 +31,7 @@ class ScheduleRow(NamedTuple):
     - `last`: the execution that was started last, empty for none; `trouble`: why the last time that was due could not
       be started, empty where it could.
     - `began`: when it was kept, or its times were changed; 0 where an older version kept it.
+    - `unstarted`: the times that were not started, in their order, the `MOST_UNSTARTED` newest.
     """
 
     name: str
@@ -24,6 +41,11 @@ class ScheduleRow(NamedTuple):
     last: str = ""
     trouble: str = ""
     began: int = 0
+    unstarted: tuple[UnstartedTime, ...] = ()
+
+    def with_unstarted(self, times: Iterable[UnstartedTime]) -> Self:
+        """The row with more times that were not started, which are newer than those that it has."""
+        return self._replace(unstarted=(*self.unstarted, *times)[-MOST_UNSTARTED:])
 
 
 # Rows, and no calendar: which times there are follows from the document, in one function of the server.

@@ -62,6 +62,16 @@ def test_a_schedule_is_kept_told_paused_and_deleted(server: Served) -> None:
         assert server.client.request(method, f"/schedules/nightly{path}").status_code == 404
 
 
+def test_times_of_a_pause_are_told_as_that(server: Served) -> None:
+    put(server, cron=None, timezone=None, time_input=None, every="1s")
+    server.client.post("/schedules/nightly/pause")
+    waited_for(lambda: server.client.get("/schedules/nightly").json()["last"], "no time comes")
+    paused = server.client.get("/schedules/nightly").json()["last"][0]
+    assert paused == {"time": paused["time"], "execution_id": None, "why": "paused", "running": None}
+    server.client.post("/schedules/nightly/resume")
+    assert paused in server.client.get("/schedules/nightly").json()["last"], "it is known afterwards, too"
+
+
 def test_what_is_wrong_is_told_with_its_key(server: Served) -> None:
     for path, body, text in (
         ("nightly", document(cron="0 2 * *"), "`spec.cron`: a cron expression has five fields"),

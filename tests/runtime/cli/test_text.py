@@ -159,5 +159,10 @@ def test_on_a_terminal_a_table_fits_and_elsewhere_it_is_whole(monkeypatch: pytes
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "20")
     assert table(("ONE", "TWO"), rows).splitlines() == ["ONE  TWO", "a    " + "x" * 14 + "…", "bb   y"]
+    monkeypatch.setenv("COLUMNS", "50")  # what may give way does so first, down to 16, and no name does
+    wide = [("name" * 5, "w" * 30, "p" * 30)]
+    shown = table(("N", "W", "P"), wide, shrinks=(1,)).splitlines()[1]
+    assert shown == "name" * 5 + "  " + "w" * 17 + "…" + "  " + "p" * 7 + "…"
+    assert table(("N", "W", "P"), wide).splitlines()[1].endswith("p" * 30)
     monkeypatch.setenv("COLUMNS", "9")  # so little would say nothing
     assert table(("ONE", "TWO"), rows).splitlines()[1] == "a    " + "x" * 100

@@ -11,7 +11,7 @@ import yaml
 
 from noetl.ports import ExecutionRow, Taken
 from noetl.ports.idempotency import StartKey
-from noetl.ports.schedules import ScheduleRow
+from noetl.ports.schedules import ScheduleRow, UnstartedTime
 from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.document import Schedule, schedule_of
 from noetl.server.schedules.due import ON_TIME, due, jitter_of
@@ -163,7 +163,7 @@ def test_of_those_that_wait_the_newest_stays() -> None:
 
 def test_nothing_is_started_while_it_is_paused() -> None:
     row = row_of()._replace(paused=True)
-    assert due(schedule_of(row.document), row, BEGIN + 9 * HOUR, since=None) == (None, BEGIN, False, 0, 0)
+    assert due(schedule_of(row.document), row, BEGIN + 9 * HOUR, since=None) == (None, BEGIN, False, (), ())
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,49 @@ def test_what_is_passed_is_counted(now: int, running: bool, spec: dict[str, Json
     row = row_of(**spec)
     late = 2 * ON_TIME if now > 1 else 0
     found = due(schedule_of(row.document), row, BEGIN + now * HOUR + late, since=BEGIN if running else None)
-    assert (found.skipped, found.missed) == passed
+    assert (len(found.skipped), len(found.missed)) == passed
+    times = [each.time for each in found.unstarted("x")]
+    assert times == sorted(times) and {*times} == {*found.skipped, *found.missed}
+    assert all(BEGIN < time <= found.cursor and time != found.time for time in times)
+
+
+@pytest.mark.parametrize(
+    ("spec", "last"),
+    [
+        ({"catch_up": 0}, {9: ("missed", "")}),
+        ({"catch_up": 2}, {7: ("missed", ""), 8: None, 9: None}),
+        ({"catch_up": 9}, {1: None, 2: ("skipped", "x0"), 8: ("skipped", "x0"), 9: None}),
+    ],
+)
+def test_the_last_times_that_were_not_started_are_kept_with_the_reason(
+    spec: dict[str, Json], last: dict[int, tuple[str, str] | None]
+) -> None:
+    cluster, clock = Cluster(), Clock(BEGIN + 9 * HOUR + 2 * ON_TIME)
+    cluster.store.scheduling.put(row_of(**spec))
+    starter = cluster.starter(clock)
+    for _ in range(10):
+        starter.look()
+        for _, name in cluster.started:
+            cluster.end(name, clock.now())
+    (row,) = cluster.store.scheduling.rows()
+    found = {(each.time - BEGIN) // HOUR: (each.why, each.running) for each in row.unstarted}
+    assert {hour: found.get(hour) for hour in last} == last
+
+
+def test_a_time_is_skipped_for_the_execution_that_ran() -> None:
+    cluster, clock = Cluster(), Clock(BEGIN + HOUR)
+    cluster.store.scheduling.put(row_of())
+    starter = cluster.starter(clock)
+    for clock.time in (BEGIN + HOUR, BEGIN + 2 * HOUR, BEGIN + 3 * HOUR):
+        starter.look()
+    (row,) = cluster.store.scheduling.rows()
+    assert row.unstarted == (
+        UnstartedTime(BEGIN + 2 * HOUR, "skipped", "x0"), UnstartedTime(BEGIN + 3 * HOUR, "skipped", "x0")
+    )  # fmt: skip
+    for clock.time in range(BEGIN + 4 * HOUR, BEGIN + 30 * HOUR, HOUR):
+        starter.look()
+    (row,) = cluster.store.scheduling.rows()
+    assert [(each.time - BEGIN) // HOUR for each in row.unstarted] == [*range(20, 30)], "the last ten"
 
 
 class Killed(Exception):

@@ -3,7 +3,7 @@
 from hashlib import sha256
 from itertools import islice, takewhile
 
-from noetl.ports.schedules import ScheduleRow
+from noetl.ports.schedules import MISSED, SKIPPED, ScheduleRow, UnstartedTime
 from noetl.server.schedules.document import ALLOW, CANCEL, SKIP, Schedule
 from noetl_ir.records import NamedTuple
 
@@ -21,14 +21,20 @@ class Due(NamedTuple):
 
     - `time`: the time that is to be started, None for none; `cancels`: what runs is cancelled before.
     - `cursor`: up to where it is dealt with, once that is done.
-    - `skipped`, `missed`: how many times are passed with it, since the one before ran, and since nobody was there.
+    - `skipped`, `missed`: the times that are passed with it, the newest first: since the one before ran, and since
+      nobody was there.
     """
 
     time: int | None
     cursor: int
     cancels: bool = False
-    skipped: int = 0
-    missed: int = 0
+    skipped: tuple[int, ...] = ()
+    missed: tuple[int, ...] = ()
+
+    def unstarted(self, running: str) -> list[UnstartedTime]:
+        """The times that are passed, in their order; `running` is the execution that some are skipped for."""
+        passed = [UnstartedTime(time, SKIPPED, running) for time in self.skipped]
+        return sorted((*passed, *(UnstartedTime(time, MISSED) for time in self.missed)))
 
 
 def due(schedule: Schedule, row: ScheduleRow, now: int, *, since: int | None) -> Due:
@@ -43,22 +49,23 @@ def due(schedule: Schedule, row: ScheduleRow, now: int, *, since: int | None) ->
     late = {*islice((time for time in found if time not in on_time), schedule.catch_up)}
     chosen = [time for time in found if time in on_time or time in late]
     if not chosen:
-        return Due(None, found[0] if found else row.cursor, missed=len(found))
+        return Due(None, found[0] if found else row.cursor, missed=tuple(found))
     # In the order of the times: those before it that are not chosen were missed, and are passed with it.
     time = chosen[-1]
     if now < time + jitter_of(schedule, time):
         return Due(None, row.cursor)
-    missed = len(found) - found.index(time) - 1
+    missed = tuple(found[found.index(time) + 1 :])
     if since is None or schedule.overlap in (ALLOW, CANCEL):
         return Due(time, time, since is not None and schedule.overlap == CANCEL, missed=missed)
     # One that began behind this time did not run then: both are late, as after an outage, and the newest is not lost.
     if schedule.overlap == SKIP and since <= time:
-        return Due(None, time, skipped=1, missed=missed)
+        return Due(None, time, skipped=(time,), missed=missed)
     # Of those that wait the newest stays: the others are passed.
     if len(chosen) == 1:
         return Due(None, row.cursor)
-    passed = len(found) - found.index(chosen[1])
-    return Due(None, chosen[1], skipped=len(chosen) - 1, missed=passed - len(chosen) + 1)
+    skipped = tuple(chosen[1:])
+    missed = tuple([time for time in found[found.index(chosen[1]) :] if time not in skipped])
+    return Due(None, chosen[1], skipped=skipped, missed=missed)
 
 
 def jitter_of(schedule: Schedule, time: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from noetl.ports import Clock, Store, StoreRefused
 from noetl.ports.namespaces import QuotaExceeded
-from noetl.ports.schedules import ScheduleRow, Schedules
+from noetl.ports.schedules import MISSED, SKIPPED, ScheduleRow, Schedules
 from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.document import Schedule, schedule_of
 from noetl.server.schedules.due import due, jitter_of, key_of
@@ -94,6 +94,7 @@ class ScheduleStarter:
         for _ in range(MOST_STARTS):
             found = due(schedule, row, self._clock.now(), since=self._running_since(row))
             after = row._replace(cursor=found.cursor, trouble="" if found.time is not None else row.trouble)
+            after = after.with_unstarted(found.unstarted(row.last))
             if found.time is not None:
                 try:
                     if found.cancels:
@@ -110,9 +111,9 @@ class ScheduleStarter:
             # Another server moved it, or a person changed it: the next look begins with what stands there then.
             if not self._schedules.move(row, after):
                 return
-            for why, count in (("skipped", found.skipped), ("missed", found.missed)):
-                if count:
-                    self._passed(why, count)
+            for why, times in ((SKIPPED, found.skipped), (MISSED, found.missed)):
+                if times:
+                    self._passed(why, len(times))
             row = after
 
     def is_running(self, row: ScheduleRow) -> bool:
