@@ -80,7 +80,7 @@ class ScheduleBook(StandingBook[ScheduleRow]):
         return told
 
     def _last_times(self, row: ScheduleRow, schedule: Schedule) -> list[Json]:
-        """What became of the last times, the newest first: its execution, or why it has none."""
+        """The last times, the newest first: each with its execution, or why it has none."""
         now = self._clock.now()
         known = {each.time: each for each in (*row.unstarted, *_passed_by_pause(row, schedule, now))}
         last: list[Json] = []
