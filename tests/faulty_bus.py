@@ -94,6 +94,10 @@ class FaultyBus(Generic[C, R, A]):
         """`Bus.withdraw`."""
         self._inner.withdraw(pool, keys)
 
+    def narrow(self, pool: str, most: int) -> None:
+        """`Bus.narrow`."""
+        self._inner.narrow(pool, most)
+
     def room(self, pool: str) -> int:
         """`Bus.room`."""
         return self._inner.room(pool)

@@ -326,6 +326,24 @@ def test_a_full_queue_refuses_and_takes_again_when_there_is_room(opened: Opener)
         bus.report("t", 1)
 
 
+def test_a_queue_that_is_narrowed_has_room_for_less_until_it_is_not(opened: Opener) -> None:
+    bus = opened(10)
+    bus.narrow("p", 2)
+    assert (bus.room("p"), bus.room("q")) == (2, 10)
+    bus.send("p", "a", 1)
+    bus.send("p", "b", 2)
+    assert bus.room("p") == 0
+    bus.send("p", "c", 3)  # whoever does not ask is not refused
+    assert bus.room("p") <= 0
+    for _ in range(2):
+        taken(bus, "p").ack()
+    waited_for(lambda: bus.room("p") == 1, "no room comes")
+    bus.narrow("p", 20)
+    waited_for(lambda: bus.room("p") == 9, "it has no more room than its capacity")
+    bus.narrow("p", 0)
+    assert bus.room("p") == 9
+
+
 def test_what_is_withdrawn_never_comes_and_makes_room(opened: Opener) -> None:
     bus = opened(4)
     for number, key in enumerate("abcd"):

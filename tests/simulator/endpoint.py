@@ -233,6 +233,9 @@ class Endpoint:
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
         """`Bus.withdraw`. Nothing is taken back here: workers are told when they report."""
 
+    def narrow(self, pool: str, most: int) -> None:
+        """`Bus.narrow`."""
+
     def room(self, pool: str) -> int:
         """`Bus.room`."""
         return ROOM if self.is_linked else 0

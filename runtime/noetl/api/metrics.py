@@ -50,6 +50,11 @@ class _Stand(Collector):
             "How long the oldest order has waited that no worker has begun.",
             labels=["pool"],
         )
+        orders = GaugeMetricFamily(
+            "noetl_waiting_orders", "Orders that wait for room on the way to the workers.", labels=["namespace"]
+        )
+        for namespace, count in stand.orders.items():
+            orders.add_metric([label_of(namespace)], count)
         untold = Untold(0, None) if is_away else _untold(self._service.runtime.store)
         behind = 0.0 if untold.since is None else max(time.time() - untold.since / 1e6, 0.0)
         for pool, at in stand.oldest.items():
@@ -72,6 +77,7 @@ class _Stand(Collector):
             executions,
             workers,
             waiting,
+            orders,
             refused,
             CounterMetricFamily(
                 "noetl_dropped_connections", "Connections that made room for others, or had none.", value=dropped

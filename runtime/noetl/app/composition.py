@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from noetl.app.runtime import Runtime, Settings
     from noetl.app.worker_cache import WorkerCache
     from noetl.host.measures import Measures
+    from noetl.server.orders import Shares
     from noetl.server.service import Service
     from noetl.server.workers.registry import WorkerRegistry
     from noetl.worker.scripted import ScriptedLauncher, Signal, VirtualClock
@@ -237,7 +238,7 @@ def _with_local_worker(
 
     control = _control(
         runtime, bus, LocalWorkers(DEFAULT_POOL, settings.limits), observe, times, store_retry, say=say,
-        secrets=KnownSecrets(environments), keep=MeasuredKeep(store_retry, measures),
+        secrets=KnownSecrets(environments), keep=MeasuredKeep(store_retry, measures), shares=_shares(runtime, times),
     )  # fmt: skip
     launcher = _launcher(environments, times)
     worker = _local_worker(settings, bus, environments, launcher, times, store_retry)
@@ -272,6 +273,7 @@ def _with_bus(
     control = _control(
         runtime, bus, tracker, _observer(runtime, events, changed, say), times, store_retry, batching=EVERY_ROUND,
         say=say, secrets=OwnSecrets(runtime.store.claims_key), keep=MeasuredKeep(store_retry, measures),
+        shares=_shares(runtime, times),
     )  # fmt: skip
     bus.listen(sleeper.wake)
     service = Service(
@@ -312,13 +314,23 @@ def _control(
     batching: Batching = BEFORE_EFFECTS,
     say: Callable[[str], None] = lambda text: None,
     keep: Keep | None = None,
+    shares: Shares | None = None,
 ) -> ControlPlane:
     return ControlPlane(
         bus, store=runtime.store, blobs=runtime.blobs, clock=times.clock, steady=times.steady, wall=wall,
         find=runtime.programs.find, load=runtime.programs.load, observe=observe, tracker=tracker,
         environment=runtime.settings.environment.variables_for, say=say, keep=keep or store_retry,
-        batching=EVERY_EVENT if runtime.settings.every_event else batching, secrets=secrets,
+        batching=EVERY_EVENT if runtime.settings.every_event else batching, secrets=secrets, shares=shares,
     )  # fmt: skip
+
+
+def _shares(runtime: Runtime, times: _Times) -> Shares | None:
+    """The shares of namespaces; a process that drives one execution looks for none."""
+    from noetl.ports.namespaces import Namespaced
+    from noetl.server.namespaces.shares import NamespaceShares
+
+    store = runtime.store
+    return NamespaceShares(lambda: store.namespaces.rows(), times.steady) if isinstance(store, Namespaced) else None
 
 
 def _local_bus(settings: Settings, times: _Times) -> MemoryBus[Order, Said, Answer]:

@@ -97,7 +97,13 @@ class MemoryBus(Generic[_C, _R, _A]):
 
     def room(self, pool: str) -> int:
         queue = self._pools.get(pool)
-        return self._shared.capacity - (queue.size if queue is not None else 0)
+        if queue is None:
+            return self._shared.capacity
+        return min(self._shared.capacity, queue.narrow or self._shared.capacity) - queue.size
+
+    def narrow(self, pool: str, most: int) -> None:
+        with self._shared.lock:
+            self._queue(pool).narrow = most
 
     def due(self) -> int | None:
         with self._shared.lock:
@@ -206,13 +212,14 @@ class _Queue(Generic[_T, _A]):
     the latter, `out` holds those with a deadline, the earliest first.
     """
 
-    __slots__ = ("later", "most", "name", "out", "shared", "size", "waiting")
+    __slots__ = ("later", "most", "name", "narrow", "out", "shared", "size", "waiting")
 
     def __init__(self, name: str, shared: "_Shared") -> None:
         self.name = name
         self.shared = shared
         self.size = 0
         self.most: int | None = None
+        self.narrow = 0
         self.waiting: FairQueue[MemoryDelivery[_T, _A]] = FairQueue()
         self.later: list[tuple[int, int, MemoryDelivery[_T, _A]]] = []
         self.out: dict[MemoryDelivery[_T, _A], None] = {}

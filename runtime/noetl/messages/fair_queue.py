@@ -54,6 +54,10 @@ class FairQueue(Generic[_T]):
         self._size -= 1
         return item
 
+    def names(self) -> set[str]:
+        """The names that something waits of."""
+        return {*self._of}
+
     def keep(self, holds: Callable[[_T], bool]) -> None:
         """Drop all others; turns stay as they are."""
         kept = {name: [row for row in queue if holds(row[2])] for name, queue in self._of.items()}

@@ -142,6 +142,11 @@ class Bus(Protocol[_C, _R, _A]):
         """How many more orders a pool's queue takes now."""
         ...
 
+    # A queue is in the order in which it was filled: whoever sorts what waits has it short.
+    def narrow(self, pool: str, most: int) -> None:
+        """Take no more orders of a pool from here while so many lie in its queue; 0 for as many as it has room for."""
+        ...
+
     # So that a loop that sleeps need not look every few milliseconds for what was given back with a delay.
     def due(self) -> int | None:
         """When the next message that is held back may be taken (microseconds of the bus's clock, a steady one)."""

@@ -33,7 +33,7 @@ from noetl.server.journal import EVERY_EVENT, Batching, Journal, Keep, at_once
 from noetl.server.leaving import Leaving
 from noetl.server.letters import LETTERS, Letters
 from noetl.server.migrations import MIGRATE, Migrations
-from noetl.server.orders import Orders
+from noetl.server.orders import Orders, Shares
 from noetl.server.owned_executions import OwnedExecutions
 from noetl.server.places import Places
 from noetl.server.redelivery import Redelivery
@@ -59,7 +59,7 @@ class ControlPlane:
     - `tracker`: what is known of the workers; `environment`: the variables that a child's workload may read.
     - `observe`: called with every event once it is on disk; `say`: called with a line about each mistake of the engine.
     - `keep`: does every write, and may wait for room; `batching`: how much may be decided and not on disk.
-    - `secrets`: hides those of an execution in what signals bring to it.
+    - `secrets`: hides those of an execution in what signals bring to it; `shares`: those of namespaces.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class ControlPlane:
         keep: Keep = at_once,
         batching: Batching = EVERY_EVENT,
         secrets: SignalRedactor = NO_SECRETS,
+        shares: Shares | None = None,
     ) -> None:
         self._bus = bus
         self._say = say
@@ -98,8 +99,8 @@ class ControlPlane:
         self._secrets = secrets
         self._inbox = Inbox(store, self._steady, secrets)
         self._agenda = Agenda()
-        self._orders = Orders(bus, blobs, keep)
         self._owned = OwnedExecutions(store)
+        self.orders = Orders(bus, blobs, keep, shares, self._owned.path_of, tracker.slots_of)
         self.executions = self._owned.executions
         self._redelivery = Redelivery(self.executions, self._steady)
         self._conflict: Conflict | None = None
@@ -229,7 +230,7 @@ class ControlPlane:
 
     def _step(self) -> bool:
         did = self._leaving.tell()
-        did = self._send() or did
+        did = self.orders.send(self._is_wanted) or did
         self._look_for_taken()
         by = spent() + SLICE
         reports = self._intake.reports()
@@ -264,7 +265,7 @@ class ControlPlane:
         if self._journal.is_due:
             self._journal.flush()
         did = self._leaving.tell() or did
-        did = self._send() or did
+        did = self.orders.send(self._is_wanted) or did
         self._raise_conflict()
         return did
 
@@ -301,7 +302,7 @@ class ControlPlane:
         for owned in self._owned.family_of(execution_id):
             self._taken.add(owned.execution.execution_id)
             for order in self._tracker.stops(owned.execution, owned.running()):
-                self._orders.add_stop(order)
+                self.orders.add_stop(order)
         self.give_up(execution_id)
 
     def _refuse(self, execution_id: str, problem: StoreRefused) -> None:
@@ -345,11 +346,12 @@ class ControlPlane:
     def _order_again(self, now: int) -> None:
         """Order again what nobody has claimed for long, and hand up again what nobody took."""
         self._redelivery.wait(now)
-        self._orders.forget(self._is_wanted)
-        if self._orders:
+        self.orders.forget(self._is_wanted)
+        waiting = self.orders.executions()
+        if waiting and not self.orders.are_shared:
             return
-        self._tracker.order_again()
-        for order in self._redelivery.orders_again():
+        self._tracker.order_again(waiting)
+        for order in self._redelivery.orders_again(waiting):
             self._queue(order)
 
     @property
@@ -501,7 +503,7 @@ class ControlPlane:
                 self._letters.carry_out(owned, order)
             elif isinstance(order, StopPipeline):
                 self._stop_child(execution.execution_id, order.run)
-                self._orders.add_stop(self._tracker.stamped(order))
+                self.orders.add_stop(self._tracker.stamped(order))
         self._leaving.look(owned)
         if not execution.is_over:
             self._schedule(owned)
@@ -521,7 +523,7 @@ class ControlPlane:
         self._agenda.forget(execution_id)
         self._secrets.forget(execution_id)
         left = unbegun(owned.program, owned.execution)
-        self._orders.withdraw((self._tracker.queue_of(steps[order.step]), order) for order in left)
+        self.orders.withdraw((self._tracker.queue_of(steps[order.step]), order) for order in left)
         self._tracker.forget(execution_id)
         for child_id, _ in self._children.children_of(execution_id):
             self._ask(child_id, _CANCEL)
@@ -568,7 +570,7 @@ class ControlPlane:
         """Forget every execution, as a crash would: the log has all of it."""
         self.close()
         for part in (
-            self._journal, self._owned, self._redelivery, self._orders, self._inbox, self._intake, self._children,
+            self._journal, self._owned, self._redelivery, self.orders, self._inbox, self._intake, self._children,
             self._leaving, self._agenda, self._tracker, self._places, self._letters,
         ):  # fmt: skip
             part.clear()
@@ -578,10 +580,6 @@ class ControlPlane:
             if child.run == run:
                 self._children.pop(child_id)
                 self._ask(child_id, _CANCEL)
-
-    def _send(self) -> bool:
-        """Hand waiting orders to the bus as far as it has room."""
-        return self._orders.send(self._is_wanted)
 
     def _is_wanted(self, order: RunPipeline) -> bool:
         owned = self.executions.get(order.execution_id)
@@ -594,7 +592,7 @@ class ControlPlane:
         if (pool := self._tracker.pool_for(owned.program, order)) is not None:
             key, execution = step_run_of(order.run), owned.execution
             run = execution.runs.get(key) or execution.left.get(key)
-            self._orders.add_order(self._tracker.stamped(order), pool, run.priority if run is not None else 0)
+            self.orders.add_order(self._tracker.stamped(order), pool, run.priority if run is not None else 0)
 
 
 _CANCEL = Ask("cancel", handed_down=True)

@@ -1,11 +1,13 @@
 """Orders on their way to the bus: they wait here, by pool, until there is room. Executions take turns, and of one of
-them the highest priority goes first.
+them the highest priority goes first. Where there are namespaces these take turns, by their weights, and the executions
+of each within it; and no more lie on the bus than its workers soon begin, as nobody sorts them there.
 
 An order that is larger than the bus takes goes outside, and a note of where it lies goes instead.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
 
 from noetl.messages.encoding import write_order
 from noetl.messages.fair_queue import FairQueue
@@ -14,17 +16,52 @@ from noetl.ports.bus import STOPS, Bus, Full, MessageTooLarge
 from noetl.server.journal import Keep, at_once
 from noetl_ir.orders import Answer, ClaimCheck, Order, RunPipeline, Said, StopPipeline
 
+if TYPE_CHECKING:
+    from noetl.messages.weighted_queue import Share, WeightedQueue
+
+SLOTS_AHEAD = 2
+"""How many orders lie on the bus for each slot of a pool's workers, with those that they have begun, where there are
+namespaces."""
+
+LEAST_AHEAD = 16
+"""How many lie there at least: workers may come that nobody has heard of."""
+
+
+class Shares(Protocol):
+    """The shares of namespaces."""
+
+    def look(self) -> bool:
+        """Whether there are any."""
+        ...
+
+    def of(self, path: str) -> "Share":
+        """The share of a path."""
+        ...
+
 
 class Orders:
     """The orders that wait for room. Priorities are those of `noetl_ir.plan.Arc`. `keep` has what goes outside
-    stored.
+    stored. `shares` are those of namespaces, None where nobody looks for any; `path_of` gives the path by which an
+    execution has its share, and `slots_of` the slots of a pool's workers, None where the bus sees to it by itself.
     """
 
-    def __init__(self, bus: Bus[Order, Said, Answer], blobs: Blobs, keep: Keep = at_once) -> None:
+    def __init__(
+        self,
+        bus: Bus[Order, Said, Answer],
+        blobs: Blobs,
+        keep: Keep = at_once,
+        shares: Shares | None = None,
+        path_of: Callable[[str], str] = lambda execution_id: "",
+        slots_of: Callable[[str], int | None] = lambda pool: None,
+    ) -> None:
+        self._shares = shares
+        self._path_of = path_of
+        self._slots_of = slots_of
+        self._narrowed: dict[str, int] = {}
         self._keep = keep
         self._bus = bus
         self._blobs = blobs
-        self._waiting: dict[str, FairQueue[RunPipeline]] = {}
+        self._waiting: dict[str, FairQueue[RunPipeline] | WeightedQueue[RunPipeline]] = {}
         self._stops: deque[StopPipeline] = deque()
 
     def __len__(self) -> int:
@@ -33,7 +70,29 @@ class Orders:
 
     def add_order(self, order: RunPipeline, pool: str, priority: int) -> None:
         """Keep an order for a pool."""
-        self._waiting.setdefault(pool, FairQueue()).enqueue(order.execution_id, order, priority)
+        if self._shares is not None and self._shares.look():
+            share = self._shares.of(self._path_of(order.execution_id))
+            self._shared(pool).enqueue(order.execution_id, order, priority, share)
+        else:
+            self._waiting.setdefault(pool, FairQueue()).enqueue(order.execution_id, order, priority)
+
+    @property
+    def are_shared(self) -> bool:
+        """Whether namespaces share the workers: then some may wait here for as long as there are others."""
+        return any(not isinstance(waiting, FairQueue) for waiting in self._waiting.values())
+
+    def executions(self) -> set[str]:
+        """The executions of which some wait here."""
+        return {name for waiting in self._waiting.values() for name in waiting.names()}
+
+    def waiting_by_namespace(self) -> dict[str, int]:
+        """How many orders to run something wait of each namespace, empty for none; from any thread."""
+        found = {"": 0}
+        for waiting in [*self._waiting.values()]:
+            counts = {"": len(waiting)} if isinstance(waiting, FairQueue) else waiting.waiting()
+            for name, number in counts.items():
+                found[name] = found.get(name, 0) + number
+        return found
 
     def add_stop(self, order: StopPipeline) -> None:
         """Keep an order to stop."""
@@ -70,8 +129,27 @@ class Orders:
         self._waiting.clear()
         self._stops.clear()
 
+    def _shared(self, pool: str) -> "WeightedQueue[RunPipeline]":
+        """The queue of a pool, shared from now on."""
+        waiting = self._waiting.get(pool)
+        if waiting is None or isinstance(waiting, FairQueue):
+            from noetl.messages.weighted_queue import WeightedQueue  # most stores have no namespaces
+
+            waiting = self._waiting[pool] = WeightedQueue(waiting)
+        return waiting
+
+    def _narrow(self, pool: str, *, is_shared: bool) -> None:
+        """Have no more of a shared pool on the bus than its workers soon begin."""
+        slots = self._slots_of(pool) if is_shared else None
+        most = 0 if slots is None else max(SLOTS_AHEAD * slots, LEAST_AHEAD)
+        if self._narrowed.get(pool, 0) != most:
+            self._narrowed[pool] = most
+            self._bus.narrow(pool, most)
+
     def _send_to(self, pool: str, is_wanted: Callable[[RunPipeline], bool]) -> bool:
         did, waiting = False, self._waiting[pool]
+        if self._shares is not None:
+            self._narrow(pool, is_shared=not isinstance(waiting, FairQueue))
         while waiting and self._bus.room(pool) > 0:
             order = waiting.first()
             # An order may have waited long for room. One whose run was cancelled or timed out meanwhile would cost a

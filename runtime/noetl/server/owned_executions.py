@@ -75,6 +75,11 @@ class OwnedExecutions:
             execution_id = parent[0]
         return execution_id
 
+    def path_of(self, execution_id: str) -> str:
+        """The path of the playbook of the outermost caller that is driven here."""
+        owned = self.executions.get(self.root_of(execution_id))
+        return "" if owned is None else owned.program.plan.path or owned.program.plan.name
+
     def family_of(self, execution_id: str) -> list[OwnedExecution]:
         """An execution with its callers and all their children, as far as they are driven here."""
         root = self.root_of(execution_id)

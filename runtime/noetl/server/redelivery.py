@@ -34,12 +34,14 @@ class Redelivery:
         """The next look comes in its time."""
         self._due = now + LOOK_EVERY
 
-    def orders_again(self) -> Iterator[Order]:
-        """The orders that are due again."""
+    def orders_again(self, but: Collection[str] = ()) -> Iterator[Order]:
+        """The orders that are due again, `but` for those of executions whose orders have not all left yet."""
         # Built anew at each look, so that executions which are over leave nothing here and nobody has to call for
         # that.
         self._waiting = {name: self._waiting.get(name) or WaitingOrders() for name in self._executions}
         for name, owned in self._executions.items():
+            if name in but:
+                continue
             yield from owned.order_again(self._waiting[name])
         # A child's end is in the child's log, the caller's wait in its own. A crash between them loses the order, not
         # the fact: it is given again until the caller's log shows that it was taken.

@@ -99,6 +99,8 @@ class ServiceState(NamedTuple):
     full: str = ""
     oldest: Mapping[str, int] = NOTHING
     """When the oldest order of each pool was given that nobody has begun (microseconds since the epoch)."""
+    orders: Mapping[str, int] = NOTHING
+    """How many orders wait here for room of each namespace, under an empty name of none."""
 
 
 class _Piece:
@@ -218,8 +220,9 @@ class Service:
         full = problem.reason if isinstance(problem, NoRoom) else ""
         oldest = self._oldest_orders(self._control.executions)
         return ServiceState(
-            executions, self._worker.busy, waiting, trouble, self._stopping, reaches, refused, full, oldest
-        )
+            executions, self._worker.busy, waiting, trouble, self._stopping, reaches, refused, full, oldest,
+            self._control.orders.waiting_by_namespace(),
+        )  # fmt: skip
 
     def run(self) -> None:
         """Drive until stopped. Whoever waits for work that was handed in is told when it ends."""

@@ -84,6 +84,10 @@ class NatsBus:
         if not pool.startswith("@"):
             self._publisher.withdraw(pool, keys)
 
+    def narrow(self, pool: str, most: int) -> None:
+        if not pool.startswith("@"):
+            self._publisher.narrow(pool, most)
+
     def room(self, pool: str) -> int:
         if pool.startswith("@"):
             return self._limits.capacity if self._connection.is_up else 0

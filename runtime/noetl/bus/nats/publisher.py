@@ -57,6 +57,7 @@ class _Queue:
         self.is_busy = False
         self.is_watched = False
         self.is_told = False
+        self.narrow = 0
 
     @property
     def load(self) -> int:
@@ -116,7 +117,16 @@ class OrderPublisher:
     def room(self, pool: str) -> int:
         """How many more orders there is room for; none while NATS is away."""
         with self._lock:
-            return max(self._limits.capacity - self._queue(pool).load, 0) if self._connection.is_up else 0
+            queue = self._queue(pool)
+            return max(self._most_in(queue) - queue.load, 0) if self._connection.is_up else 0
+
+    def narrow(self, pool: str, most: int) -> None:
+        """Have no room while so many lie in a queue; 0 for its capacity."""
+        with self._lock:
+            self._queue(pool).narrow = most
+
+    def _most_in(self, queue: _Queue) -> int:
+        return min(queue.narrow or self._limits.capacity, self._limits.capacity)
 
     def _queue(self, pool: str) -> _Queue:
         queue = self._queues.get(pool)
@@ -194,8 +204,8 @@ class OrderPublisher:
     async def _watch(self, queue: _Queue) -> None:
         """Look how much lies in the queue until nothing does."""
         while queue.load:
-            await asyncio.sleep(LOOK_AGAIN if queue.waiting or 2 * queue.load > self._limits.capacity else LOOK_EVERY)
-            before, was_full = queue.since, queue.load >= self._limits.capacity
+            await asyncio.sleep(LOOK_AGAIN if queue.waiting or 2 * queue.load > self._most_in(queue) else LOOK_EVERY)
+            before, was_full = queue.since, queue.load >= self._most_in(queue)
             try:
                 state = (await self._connection.streams.stream_info(stream_of(self._prefix, queue.pool))).state
             except (TimeoutError, NatsError, OSError):
@@ -207,7 +217,7 @@ class OrderPublisher:
             self._publish_again(queue, time.monotonic() - CONFIRM_WITHIN)
             if queue.waiting and state.messages < self._limits.capacity:
                 self._flush(queue)
-            if was_full and queue.load < self._limits.capacity:
+            if was_full and queue.load < self._most_in(queue):
                 self._connection.wake()
         queue.is_watched = False
 

@@ -4,6 +4,8 @@ Until it is known who that is, one iteration is ordered and the others wait. The
 address. A worker that leaves has no loops any more: what was not claimed is ordered again.
 """
 
+from collections.abc import Collection
+
 from noetl.engine.program import Program
 from noetl.ports.bus import address_of
 from noetl.server.workers.tracker import pool_of
@@ -63,10 +65,12 @@ class Affinity:
             del self._of[name][loop]
         return left
 
-    def begin_again(self) -> None:
-        """Who was to claim the first iteration of a loop may never do so: let the next one that is ordered be it."""
-        for mine in self._of.values():
-            for binding in mine.values():
+    def begin_again(self, but: Collection[str] = ()) -> None:
+        """Who was to claim the first iteration of a loop may never do so: let the next one that is ordered be it; `but`
+        for executions whose orders have not all left yet.
+        """
+        for name, mine in self._of.items():
+            for binding in mine.values() if name not in but else ():
                 binding.first = binding.first if binding.worker else ""
 
     def end_loop(self, execution_id: str, loop: str) -> None:

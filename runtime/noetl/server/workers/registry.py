@@ -97,6 +97,11 @@ class WorkerRegistry:
         now = self._clock.now()
         return [(seen.heartbeat, max(now - seen.at, 0)) for _, seen in sorted([*self._seen.items()])]
 
+    def slots_of(self, pool: str) -> int:
+        """The slots of the workers of a pool that take orders."""
+        found = [seen.heartbeat for seen in [*self._seen.values()]]
+        return sum(each.slots for each in found if each.pool == pool and each.state == "ready")
+
     def drain(self, name: str) -> bool:
         """Have a worker finish what it has and end; whether there is one of that name. For the thread that drives."""
         if name not in self._seen:

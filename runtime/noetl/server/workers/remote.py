@@ -1,6 +1,6 @@
 """Workers in other processes: which there are, the leases of their claims, and their local loops."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
@@ -44,6 +44,10 @@ class RemoteWorkers:
     def queue_of(self, step: Step) -> str:
         return pool_of(step)
 
+    def slots_of(self, pool: str) -> int | None:
+        """Those of workers that were heard of and go on; an address of one worker has none, as its loops are few."""
+        return None if "@" in pool else self._registry.slots_of(pool)
+
     def stamped(self, order: SignedOrder) -> SignedOrder:
         return self._macs.stamped(order)
 
@@ -83,8 +87,8 @@ class RemoteWorkers:
         lease = self._leases.until_next_expiry()
         return SAY_EVERY if lease is None else min(lease, SAY_EVERY)
 
-    def order_again(self) -> None:
-        self._affinity.begin_again()
+    def order_again(self, but: Collection[str] = ()) -> None:
+        self._affinity.begin_again(but)
 
     def forget(self, execution_id: str) -> None:
         self._registry.heard_of(execution_id)

@@ -61,6 +61,10 @@ class WorkerTracker(Protocol):
         """The pool in whose queue the orders of a step lie, but for those that go to one worker."""
         ...
 
+    def slots_of(self, pool: str) -> int | None:
+        """The slots of the workers that take from a pool; None where its queue is short by itself."""
+        ...
+
     def stamped(self, order: SignedOrder) -> SignedOrder:
         """The order with the code by which its worker later proves that it was given it (`Macs`)."""
         ...
@@ -93,8 +97,8 @@ class WorkerTracker(Protocol):
         """Microseconds until the next look, None for never."""
         ...
 
-    def order_again(self) -> None:
-        """Bind local loops anew whose first iteration nobody claimed."""
+    def order_again(self, but: Collection[str] = ()) -> None:
+        """Bind local loops anew whose first iteration nobody claimed, `but` for those of some executions."""
         ...
 
     def forget(self, execution_id: str) -> None:
@@ -132,6 +136,9 @@ class LocalWorkers:
         named = pool_of(step) if self._limited else self._pool
         return named if named in self._limited else self._pool
 
+    def slots_of(self, pool: str) -> int | None:
+        return None
+
     def stamped(self, order: SignedOrder) -> SignedOrder:
         """Unchanged: nobody else can speak on a bus inside one process."""
         return order
@@ -157,7 +164,7 @@ class LocalWorkers:
     def until_next_look(self) -> int | None:
         return None
 
-    def order_again(self) -> None:
+    def order_again(self, but: Collection[str] = ()) -> None:
         """`WorkerTracker.order_again`."""
 
     def forget(self, execution_id: str) -> None:

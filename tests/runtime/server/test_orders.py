@@ -1,0 +1,147 @@
+"""Orders on their way to the bus, of several namespaces."""
+
+from collections import Counter
+from collections.abc import Callable
+
+from noetl.bus.memory import MemoryBus
+from noetl.messages.fair_queue import FairQueue
+from noetl.ports import StoreFailure
+from noetl.ports.namespaces import NamespaceRow
+from noetl.server.namespaces.shares import LOOK_EVERY, NamespaceShares
+from noetl.server.orders import Orders
+from noetl.store.memory import MemoryBlobs
+from noetl_ir.orders import Answer, Order, RunPipeline, Said
+
+ROWS = (
+    NamespaceRow("flood", {}, "flood/"),
+    NamespaceRow("quiet", {}, "quiet/"),
+    NamespaceRow("heavy", {}, "quiet/ml/", weight=3),
+)
+
+
+class Clock:
+    """A clock that is set."""
+
+    time = 0
+
+    def now(self) -> int:
+        return self.time
+
+
+class Desk:
+    """Orders, the bus, and a worker that takes them; an execution's id is its path with a number."""
+
+    def __init__(self, *rows: NamespaceRow, capacity: int = 8, slots: int | None = None) -> None:
+        self.rows, self.clock = [*rows], Clock()
+        self.bus: MemoryBus[Order, Said, Answer] = MemoryBus(capacity=capacity)
+        self.shares = NamespaceShares(lambda: self.rows, self.clock)
+        self.orders = Orders(
+            self.bus, MemoryBlobs(), shares=self.shares, path_of=lambda name: name.partition("#")[0],
+            slots_of=lambda pool: slots,
+        )  # fmt: skip
+
+    def add(self, path: str, count: int = 1) -> None:
+        """So many executions order something."""
+        for number in range(count):
+            self.orders.add_order(order_of(f"{path}#{number}"), "default", 0)
+
+    def send(self, wanted: Callable[[RunPipeline], bool] = lambda order: True) -> None:
+        """Hand over what there is room for."""
+        self.orders.send(wanted)
+
+    def taken(self, count: int) -> list[str]:
+        """The paths of so many orders that a worker takes and is done with, one after the other."""
+        found = []
+        for _ in range(count):
+            self.send()
+            delivery = self.bus.take("default")
+            assert delivery is not None and isinstance(delivery.body, RunPipeline)
+            delivery.ack()
+            found.append(delivery.body.execution_id.partition("#")[0])
+        return found
+
+
+def order_of(name: str) -> RunPipeline:
+    """An order of an execution."""
+    return RunPipeline(name, 0, "0", 0, 1, 1, 1, {}, {}, {}, {}, {}, {}, None, 0, {}, 0)
+
+
+def test_ten_thousand_orders_of_one_namespace_keep_none_of_another_waiting() -> None:
+    desk = Desk(*ROWS)
+    desk.add("flood/x", 10_000)
+    desk.taken(100)
+    desk.add("quiet/x")
+    # What lies on the bus goes first: eight. Then it is the turn of the other one.
+    assert "quiet/x" in desk.taken(10)
+    assert desk.orders.waiting_by_namespace()["flood"] > 9_000
+
+
+def test_shares_are_by_weight_and_what_has_no_namespace_is_one_of_weight_1() -> None:
+    desk = Desk(*ROWS, capacity=1)
+    for path in ("flood/x", "quiet/x", "quiet/ml/x", "other/x", "quiet"):
+        desk.add(path, 100)
+    counts = Counter(desk.taken(60))
+    assert (counts["flood/x"], counts["quiet/x"], counts["quiet/ml/x"]) == (10, 10, 30)
+    assert counts["other/x"] + counts["quiet"] == 10
+
+
+def test_without_namespaces_executions_take_turns_as_before() -> None:
+    desk = Desk(capacity=2)
+    desk.add("flood/x", 3)
+    desk.add("quiet/x", 1)
+    assert all(isinstance(queue, FairQueue) for queue in desk.orders._waiting.values())
+    assert desk.taken(4) == ["flood/x"] * 3 + ["quiet/x"]
+    assert not desk.orders.are_shared and len(desk.orders) == 0
+
+
+def test_a_namespace_that_comes_counts_from_the_next_look_on() -> None:
+    desk = Desk(capacity=1)
+    desk.add("flood/x", 50)
+    desk.rows += ROWS
+    desk.add("quiet/x", 1)
+    desk.clock.time += LOOK_EVERY
+    desk.add("quiet/ml/x", 5)
+    # The first ones wait as those of nobody: names take turns there, as they came.
+    assert desk.taken(6).count("quiet/ml/x") >= 4
+    desk.rows.clear()
+    desk.clock.time += LOOK_EVERY
+    desk.add("quiet/ml/x", 5)
+    assert len(desk.taken(55)) == 55 and len(desk.orders) == 0
+
+
+def test_a_store_that_fails_leaves_shares_as_they_were() -> None:
+    def rows() -> tuple[NamespaceRow, ...]:
+        if clock.time:
+            raise StoreFailure("away")
+        return ROWS
+
+    clock = Clock()
+    shares = NamespaceShares(rows, clock)
+    assert shares.look()
+    clock.time = LOOK_EVERY
+    assert shares.look() and shares.of("quiet/ml/x/y").name == "heavy"
+    assert (shares.of("quiet/mlx/y").name, shares.of("quiet").name, shares.of("").name) == ("quiet", "", "")
+
+
+def test_no_more_lies_on_the_bus_than_its_workers_soon_begin() -> None:
+    desk = Desk(*ROWS, capacity=10_000, slots=20)
+    desk.add("flood/x", 1_000)
+    desk.send()
+    assert (desk.bus.room("default"), len(desk.orders)) == (0, 960)
+    desk.add("quiet/x")
+    assert desk.taken(42).index("quiet/x") in (40, 41)
+    desk.rows.clear()
+    desk.clock.time += LOOK_EVERY
+    desk.taken(959)
+    desk.add("flood/x", 500)
+    desk.send()
+    assert len(desk.orders) == 0, "without namespaces it is as long as it was"
+
+
+def test_what_nobody_wants_any_more_is_forgotten_in_all_shares() -> None:
+    desk = Desk(*ROWS, capacity=1)
+    desk.add("flood/x", 10)
+    desk.add("quiet/x", 10)
+    desk.orders.forget(lambda order: not order.execution_id.startswith("flood"))
+    assert desk.orders.executions() == {f"quiet/x#{number}" for number in range(10)}
+    assert desk.taken(10) == ["quiet/x"] * 10
