@@ -34,7 +34,7 @@ class Shares(Protocol):
         """Whether there are any."""
         ...
 
-    def of(self, path: str) -> "Share":
+    def share_of(self, path: str) -> "Share":
         """The share of a path."""
         ...
 
@@ -71,7 +71,7 @@ class Orders:
     def add_order(self, order: RunPipeline, pool: str, priority: int) -> None:
         """Keep an order for a pool."""
         if self._shares is not None and self._shares.look():
-            share = self._shares.of(self._path_of(order.execution_id))
+            share = self._shares.share_of(self._path_of(order.execution_id))
             self._shared(pool).enqueue(order.execution_id, order, priority, share)
         else:
             self._waiting.setdefault(pool, FairQueue()).enqueue(order.execution_id, order, priority)

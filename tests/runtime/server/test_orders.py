@@ -28,7 +28,7 @@ class Clock:
         return self.time
 
 
-class Desk:
+class Handing:
     """Orders, the bus, and a worker that takes them; an execution's id is its path with a number."""
 
     def __init__(self, *rows: NamespaceRow, capacity: int = 8, slots: int | None = None) -> None:
@@ -67,46 +67,46 @@ def order_of(name: str) -> RunPipeline:
 
 
 def test_ten_thousand_orders_of_one_namespace_keep_none_of_another_waiting() -> None:
-    desk = Desk(*ROWS)
-    desk.add("flood/x", 10_000)
-    desk.taken(100)
-    desk.add("quiet/x")
+    handing = Handing(*ROWS)
+    handing.add("flood/x", 10_000)
+    handing.taken(100)
+    handing.add("quiet/x")
     # What lies on the bus goes first: eight. Then it is the turn of the other one.
-    assert "quiet/x" in desk.taken(10)
-    assert desk.orders.waiting_by_namespace()["flood"] > 9_000
+    assert "quiet/x" in handing.taken(10)
+    assert handing.orders.waiting_by_namespace()["flood"] > 9_000
 
 
 def test_shares_are_by_weight_and_what_has_no_namespace_is_one_of_weight_1() -> None:
-    desk = Desk(*ROWS, capacity=1)
+    handing = Handing(*ROWS, capacity=1)
     for path in ("flood/x", "quiet/x", "quiet/ml/x", "other/x", "quiet"):
-        desk.add(path, 100)
-    counts = Counter(desk.taken(60))
+        handing.add(path, 100)
+    counts = Counter(handing.taken(60))
     assert (counts["flood/x"], counts["quiet/x"], counts["quiet/ml/x"]) == (10, 10, 30)
     assert counts["other/x"] + counts["quiet"] == 10
 
 
 def test_without_namespaces_executions_take_turns_as_before() -> None:
-    desk = Desk(capacity=2)
-    desk.add("flood/x", 3)
-    desk.add("quiet/x", 1)
-    assert all(isinstance(queue, FairQueue) for queue in desk.orders._waiting.values())
-    assert desk.taken(4) == ["flood/x"] * 3 + ["quiet/x"]
-    assert not desk.orders.are_shared and len(desk.orders) == 0
+    handing = Handing(capacity=2)
+    handing.add("flood/x", 3)
+    handing.add("quiet/x", 1)
+    assert all(isinstance(queue, FairQueue) for queue in handing.orders._waiting.values())
+    assert handing.taken(4) == ["flood/x"] * 3 + ["quiet/x"]
+    assert not handing.orders.are_shared and len(handing.orders) == 0
 
 
 def test_a_namespace_that_comes_counts_from_the_next_look_on() -> None:
-    desk = Desk(capacity=1)
-    desk.add("flood/x", 50)
-    desk.rows += ROWS
-    desk.add("quiet/x", 1)
-    desk.clock.time += LOOK_EVERY
-    desk.add("quiet/ml/x", 5)
+    handing = Handing(capacity=1)
+    handing.add("flood/x", 50)
+    handing.rows += ROWS
+    handing.add("quiet/x", 1)
+    handing.clock.time += LOOK_EVERY
+    handing.add("quiet/ml/x", 5)
     # The first ones wait as those of nobody: names take turns there, as they came.
-    assert desk.taken(6).count("quiet/ml/x") >= 4
-    desk.rows.clear()
-    desk.clock.time += LOOK_EVERY
-    desk.add("quiet/ml/x", 5)
-    assert len(desk.taken(55)) == 55 and len(desk.orders) == 0
+    assert handing.taken(6).count("quiet/ml/x") >= 4
+    handing.rows.clear()
+    handing.clock.time += LOOK_EVERY
+    handing.add("quiet/ml/x", 5)
+    assert len(handing.taken(55)) == 55 and len(handing.orders) == 0
 
 
 def test_a_store_that_fails_leaves_shares_as_they_were() -> None:
@@ -119,29 +119,33 @@ def test_a_store_that_fails_leaves_shares_as_they_were() -> None:
     shares = NamespaceShares(rows, clock)
     assert shares.look()
     clock.time = LOOK_EVERY
-    assert shares.look() and shares.of("quiet/ml/x/y").name == "heavy"
-    assert (shares.of("quiet/mlx/y").name, shares.of("quiet").name, shares.of("").name) == ("quiet", "", "")
+    assert shares.look() and shares.share_of("quiet/ml/x/y").name == "heavy"
+    assert (shares.share_of("quiet/mlx/y").name, shares.share_of("quiet").name, shares.share_of("").name) == (
+        "quiet",
+        "",
+        "",
+    )
 
 
 def test_no_more_lies_on_the_bus_than_its_workers_soon_begin() -> None:
-    desk = Desk(*ROWS, capacity=10_000, slots=20)
-    desk.add("flood/x", 1_000)
-    desk.send()
-    assert (desk.bus.room("default"), len(desk.orders)) == (0, 960)
-    desk.add("quiet/x")
-    assert desk.taken(42).index("quiet/x") in (40, 41)
-    desk.rows.clear()
-    desk.clock.time += LOOK_EVERY
-    desk.taken(959)
-    desk.add("flood/x", 500)
-    desk.send()
-    assert len(desk.orders) == 0, "without namespaces it is as long as it was"
+    handing = Handing(*ROWS, capacity=10_000, slots=20)
+    handing.add("flood/x", 1_000)
+    handing.send()
+    assert (handing.bus.room("default"), len(handing.orders)) == (0, 960)
+    handing.add("quiet/x")
+    assert handing.taken(42).index("quiet/x") in (40, 41)
+    handing.rows.clear()
+    handing.clock.time += LOOK_EVERY
+    handing.taken(959)
+    handing.add("flood/x", 500)
+    handing.send()
+    assert len(handing.orders) == 0, "without namespaces it is as long as it was"
 
 
 def test_what_nobody_wants_any_more_is_forgotten_in_all_shares() -> None:
-    desk = Desk(*ROWS, capacity=1)
-    desk.add("flood/x", 10)
-    desk.add("quiet/x", 10)
-    desk.orders.forget(lambda order: not order.execution_id.startswith("flood"))
-    assert desk.orders.executions() == {f"quiet/x#{number}" for number in range(10)}
-    assert desk.taken(10) == ["quiet/x"] * 10
+    handing = Handing(*ROWS, capacity=1)
+    handing.add("flood/x", 10)
+    handing.add("quiet/x", 10)
+    handing.orders.forget(lambda order: not order.execution_id.startswith("flood"))
+    assert handing.orders.executions() == {f"quiet/x#{number}" for number in range(10)}
+    assert handing.taken(10) == ["quiet/x"] * 10

@@ -29,7 +29,7 @@ class NamespaceShares:
                 self._by_prefix = {row.prefix: Share(row.name, row.weight) for row in self._rows()}
         return bool(self._by_prefix)
 
-    def of(self, path: str) -> Share:
+    def share_of(self, path: str) -> Share:
         """The share of a path: that of its longest prefix."""
         end = path.rfind("/")
         while end >= 0:
