@@ -45,7 +45,7 @@ class RemoteWorkers:
         return pool_of(step)
 
     def slots_of(self, pool: str) -> int | None:
-        """Those of workers that were heard of and go on; an address of one worker has none, as its loops are few."""
+        """The slots of workers that were heard of and go on; None of an address, which has the loops of one worker."""
         return None if "@" in pool else self._registry.slots_of(pool)
 
     def stamped(self, order: SignedOrder) -> SignedOrder:
