@@ -6,6 +6,7 @@ import click
 
 from noetl.app.bundles import Archive
 from noetl.app.retention import Purger
+from noetl.cli.several import done_with_each
 from noetl.cli.stores import existing_runtime, json_option, store_option
 from noetl.cli.text import escaped, json_text
 
@@ -33,7 +34,9 @@ def archive(ids: tuple[str, ...], folder: str, url: str, as_json: bool) -> int:
     with existing_runtime(url) as runtime:
         write = Archive(runtime, folder)
         rows = [root_named(runtime, each, "archive") for each in dict.fromkeys(ids)]
-        paths = [write(Purger(runtime).family(row)) for row in rows]
+        paths = done_with_each(
+            rows, lambda row: write(Purger(runtime).family(row)), "written", lambda row: row.execution_id
+        )
     if as_json:
         click.echo(json_text({"bundles": [*paths]}))
     else:

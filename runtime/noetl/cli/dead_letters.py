@@ -12,6 +12,7 @@ from noetl.app.outbox_delivery import drop_dead
 from noetl.app.runtime import Runtime
 from noetl.cli.acting import record_alone
 from noetl.cli.remote import all_pages, ask_server
+from noetl.cli.several import done_with_each
 from noetl.cli.stores import existing_runtime, is_remote, json_option, runtime_to_change, server_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
 from noetl.ports.outbox import Outbox, Telling, WantedOutbox
@@ -51,11 +52,10 @@ def list_(url: str, as_json: bool) -> int:
 def retry(numbers: tuple[int, ...], url: str, as_json: bool) -> int:
     """Have a server try dead letters again, as if they had not failed."""
     if is_remote(url):
-        for number in numbers:
-            ask_server(url, "POST", f"/dead-letters/{number}/retry")
+        done_with_each(numbers, lambda number: ask_server(url, "POST", f"/dead-letters/{number}/retry"), "tried again")
     else:
         now = WallClock().now()
-        _change(url, "dead-letter-retry", numbers, lambda outbox, number: outbox.revive_outbox(number, now))
+        _change(url, "dead-letter-retry", numbers, "tried again", lambda outbox, one: outbox.revive_outbox(one, now))
     _tell("tried again", numbers, as_json=as_json)
     return 0
 
@@ -68,21 +68,23 @@ def retry(numbers: tuple[int, ...], url: str, as_json: bool) -> int:
 def drop(numbers: tuple[int, ...], url: str, as_json: bool) -> int:
     """Forget dead letters: nobody is told any more."""
     if is_remote(url):
-        for number in numbers:
-            ask_server(url, "DELETE", f"/dead-letters/{number}")
+        done_with_each(numbers, lambda number: ask_server(url, "DELETE", f"/dead-letters/{number}"), "dropped")
     else:
-        _change(url, "dead-letter-drop", numbers, drop_dead)
+        _change(url, "dead-letter-drop", numbers, "dropped", drop_dead)
     _tell("dropped", numbers, as_json=as_json)
     return 0
 
 
-def _change(url: str, deed: str, numbers: tuple[int, ...], change: Callable[[Outbox, int], bool]) -> None:
+def _change(url: str, deed: str, numbers: tuple[int, ...], done: str, change: Callable[[Outbox, int], bool]) -> None:
     """Change dead letters of a store beside us; `change` says whether there was one. Raises Problem."""
     with runtime_to_change(url) as runtime:
-        for number in numbers:
+
+        def change_one(number: int) -> None:
             record_alone(runtime.store, deed, str(number))
             if not change(_outbox(runtime), number):
                 raise Problem(f"there is no dead letter {number}")
+
+        done_with_each(numbers, change_one, done)
 
 
 def _outbox(runtime: Runtime) -> Outbox:

@@ -8,6 +8,7 @@ import click
 
 from noetl.app.bundles import BadBundle, fetched_bundle, read_bundle
 from noetl.cli.acting import by_user
+from noetl.cli.several import done_with_each
 from noetl.cli.stores import json_option, opened_runtime, store_option
 from noetl.cli.text import Problem, amount, escaped, json_text
 from noetl.clients.object_storage import is_object
@@ -34,14 +35,17 @@ def restore(files: tuple[str, ...], url: str, as_json: bool) -> int:
     """
     found, already = list[str](), list[str]()
     with opened_runtime(url) as runtime:
-        for name in files:
+
+        def restore_one(name: str) -> None:
             try:
                 with by_user("restore"), fetched_bundle(name) as path:
                     restored = read_bundle(runtime, path)
             except BadBundle as problem:
                 raise Problem(f"{name}: {problem}") from None
-            already += restored.already
-            found += [each for each in restored.executions if each not in restored.already]
+            already.extend(restored.already)
+            found.extend([each for each in restored.executions if each not in restored.already])
+
+        done_with_each(files, restore_one, "restored")
     if as_json:
         click.echo(json_text({"executions": [*found], "already": [*already]}))
         return 0

@@ -36,9 +36,15 @@ class StandingDocuments(Generic[KeptBook]):
         self._read = read
         self._book = book
 
-    def put(self, url: str, name: str) -> dict[str, Json]:
+    def check_file(self, file: DocumentFile) -> None:
+        """Raises Problem where a file has no document of this kind, as far as that can be seen before it is kept."""
+        try:
+            self._read(file.of_kind(self._kind))
+        except BadDocument as problem:
+            raise file.refused(problem) from None
+
+    def put(self, url: str, file: DocumentFile) -> dict[str, Json]:
         """Keep the document in a file; slips are told with their lines. Raises Problem."""
-        file = DocumentFile(name)
         told = self._put(url, file)
         file.warn(list_in(told, "warnings"))
         return told

@@ -8,6 +8,8 @@ from typing import Generic
 
 import click
 
+from noetl.cli.document_files import DocumentFile
+from noetl.cli.several import done_with_each
 from noetl.cli.standing import KeptBook, StandingDocuments
 from noetl.cli.stores import json_option, server_option, store_option
 from noetl.cli.text import escaped, json_text, table
@@ -68,7 +70,13 @@ class StandingCommands(Generic[KeptBook]):
             group.command(command, short_help=short, help=whole)(run)
 
     def _put(self, files: tuple[str, ...], url: str, as_json: bool) -> int:
-        self._shown.tell([self._kept.put(url, name) for name in files], as_json=as_json)
+        read = [*map(DocumentFile, files)]
+        # One of several that has a slip would leave the others half kept. One alone is checked where it is kept: a
+        # server may be newer than this.
+        for file in read if len(read) > 1 else ():
+            self._kept.check_file(file)
+        told = done_with_each(read, partial(self._kept.put, url), "kept", lambda file: file.name)
+        self._shown.tell(told, as_json=as_json)
         return 0
 
     def _list(self, url: str, as_json: bool) -> int:

@@ -44,6 +44,25 @@ def test_notifications_are_kept_told_of_and_deleted(home: "Home") -> None:
     assert "no notifications" in home.run("notifications", "list").stderr
 
 
+def test_of_several_files_none_is_kept_where_one_has_a_slip(home: "Home") -> None:
+    kept(home)
+    (home.folder / "b.yaml").write_text(GOOD.replace("ops/oncall", "ops/other").replace("slack:", "slak:"))
+    put = home.run("notifications", "put", "oncall.yaml", "b.yaml")
+    assert (put.returncode, put.stdout) == (1, "")
+    assert put.stderr == "error: b.yaml:8:5: `spec.to` has no key `slak`; did you mean `slack`?\n"
+    assert "there is no store" in home.run("notifications", "list").stderr
+
+
+def test_of_several_those_before_one_that_fails_are_named(home: "Home") -> None:
+    trigger = "apiVersion: noetl.io/v2\nkind: Trigger\nmetadata: {name: NAME}\nspec: {playbook: t, after: {playbook: x}"
+    (home.folder / "a.yaml").write_text(trigger.replace("NAME", "a") + "}\n")
+    # That `nobody` is not there, the compiler alone can say.
+    (home.folder / "b.yaml").write_text(trigger.replace("NAME", "b") + ", inputs: {n: '{{ nobody.n }}'}}\n")
+    put = home.run("triggers", "put", "a.yaml", "b.yaml")
+    assert (put.returncode, "kept before this: a.yaml\nerror: b.yaml:4" in put.stderr) == (1, True), put.stderr
+    assert [row["name"] for row in home.json("triggers", "list")] == ["a"]  # type: ignore[index, union-attr, call-overload]
+
+
 def test_a_document_of_another_kind_is_told_where_it_belongs(home: "Home") -> None:
     put = home.run("notifications", "put", kept(home, GOOD.replace("Notification", "Schedule")))
     assert (put.returncode, "`noetl schedules put` keeps those" in put.stderr) == (1, True)
