@@ -28,6 +28,40 @@ def test_the_catalogue_is_listed_by_pages(store: Store) -> None:
     assert [*store.plans(Versions(after=("aa", 7)))] == listed[3:]
 
 
+def test_the_catalogue_of_a_scope_has_nothing_else(store: Store) -> None:
+    paths = [
+        "a%/x",
+        "aa/x",
+        "é/x",
+        "team-a",
+        "team-a/x",
+        "team-a/y/z",
+        "team-ab/x",
+        "Team-a/x",
+        "team_a/x",
+        "b/x",
+        "b/xy",
+    ]
+    for number, path in enumerate(paths):
+        store.put_plan(f"d{number}", path, b"%d" % number)
+        store.put_plan(f"e{number}", path, b"e%d" % number)
+    for within, fitting in (
+        (("team-a/",), ["team-a/x", "team-a/y/z"]),
+        (("team-a",), ["team-a"]),
+        (("b/x", "é/"), ["b/x", "é/x"]),
+        (("team_a/", "a%/"), ["a%/x", "team_a/x"]),
+        (("none/",), []),
+    ):
+        assert [row.path for row in store.plans(Versions(newest=True, within=within))] == fitting
+        assert [row.version for row in store.plans(Versions(within=within))] == [2, 1] * len(fitting)
+        for path in paths:
+            assert bool(store.plans(Versions(path, within=within))) is (path in fitting)
+        if fitting:
+            assert [row.path for row in store.plans(Versions(within=within, after=(fitting[0], 1)))] == [
+                path for path in fitting[1:] for _ in (1, 2)
+            ]
+
+
 def test_once_a_path_is_registered_what_is_only_run_is_no_version(store: Store) -> None:
     assert store.put_plan("d1", "p", b"one") == 1
     assert store.put_plan("d2", "p", b"two") == 2  # where nobody registers, the last one that ran is the newest

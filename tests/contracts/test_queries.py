@@ -13,6 +13,7 @@ from noetl.app.query_language import read_query
 from noetl.clients.purge_rows import SqlPurges
 from noetl.ports import Append, ExecutionRow, Store, Wanted
 from noetl.ports.queries import ExecutionAttribute, pattern_for, written_query
+from noetl.ports.scopes import condition_within
 
 Open = Callable[..., Store]
 Predicate = Callable[["Found"], bool]
@@ -279,6 +280,23 @@ def test_counts_are_those_of_the_rows(open_store: Open) -> None:
             tally = store.tally(Wanted(query=condition), group)
             assert dict(tally) == counted, (text, group)
             assert [count for _, count in tally] == sorted(counted.values(), reverse=True)
+
+
+def test_a_scope_shows_its_own_rows_in_lists_and_counts(open_store: Open) -> None:
+    store = open_store()
+    rows = fill(store, random.Random(17), 80)
+    cases: dict[tuple[str, ...], set[str]] = {
+        ("etl/",): {"etl/nightly", "etl/a_b", "etl/aXb"}, ("etl/a_b",): {"etl/a_b"}, ("etl",): set(),
+        ("shop/", "100%!"): {"shop/Order", "100%!"}, ("Shop/",): set(), ("a\\b", "Ägypten"): {"a\\b", "Ägypten"},
+        ("et/", "we're [x]*"): {"we're [x]*"}, ("etl/a",): set(),
+    }  # fmt: skip
+    for paths, fitting in cases.items():
+        expected = [found.row.execution_id for found in rows if found.row.playbook in fitting]
+        wanted = Wanted(query=condition_within(paths))
+        assert [row.execution_id for row in store.executions(wanted)] == expected, paths
+        assert sum(count for _, count in store.tally(wanted, "status")) == len(expected)
+        open_ones = [found.row.execution_id for found in rows if found.row.playbook in fitting and not found.row.ended]
+        assert [row.execution_id for row in store.executions(wanted._replace(open=True))] == open_ones
 
 
 def test_what_an_execution_is_found_by_is_kept_with_it_changes_with_it_and_goes_with_it(open_store: Open) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import httpx
 
 from noetl.api.bearer_tokens import BearerToken
-from noetl.api.service import compiled_source
+from noetl.api.compiling import compiled_source
 from noetl.api.serving import Listening, ServingCallbacks, serve
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.sessions import sessions_beside

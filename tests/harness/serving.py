@@ -10,10 +10,11 @@ from starlette.testclient import TestClient
 
 from noetl.api.authorization import Authorization
 from noetl.api.bearer_tokens import BearerToken
+from noetl.api.compiling import compiled_source
 from noetl.api.notifier import Notifier
 from noetl.api.page_sessions import PageSessions
 from noetl.api.routes import application
-from noetl.api.service import ApiService, compiled_source
+from noetl.api.service import ApiService
 from noetl.app.composition import server_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.sessions import sessions_beside

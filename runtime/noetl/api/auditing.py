@@ -13,7 +13,7 @@ from noetl.api.bearer_tokens import BearerToken
 from noetl.api.bodies import natural
 from noetl.api.operation import Operation
 from noetl.api.pages import LAST_POSITION, limit_of, page
-from noetl.api.problems import BadRequest, Faulty, Rejected, Unknown
+from noetl.api.problems import BadRequest, Faulty, Forbidden, OutOfScope, Rejected, Unknown
 from noetl.api.throttle import Throttle
 from noetl.app.documents import audit_document
 from noetl.ports import Conflict, Store, StoreFailure
@@ -51,7 +51,9 @@ class Auditor:
 
     async def record_refusal(self, request: Request, operation: Operation, error: Exception) -> None:
         """Record that a request was refused, as far as there is room for that."""
-        is_barred = isinstance(error, BadRequest) and error.status in (401, 403, 429)
+        is_barred = isinstance(error, (Forbidden, OutOfScope)) or (
+            isinstance(error, BadRequest) and error.status in (401, 403, 429)
+        )
         is_refused = isinstance(error, (BadRequest, Unknown, Rejected, Faulty, Conflict))
         if not is_barred and not (operation.deed and is_refused):
             return
@@ -60,6 +62,7 @@ class Auditor:
             return
         # Why a value was refused may quote it, and values may be secret. Why somebody was does not.
         reason = str(error) if is_barred else type(error).__name__.lower()
+        reason = "out of the scope of the token, or not there" if isinstance(error, OutOfScope) else reason
         if self._left_out:
             reason, self._left_out = f"{reason} ({self._left_out} before it were not recorded)", 0
         deed = operation.deed or f"{operation.method} {operation.path}"

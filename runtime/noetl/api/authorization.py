@@ -45,12 +45,12 @@ class Authorization:
         self._now = now
 
     def lets(self, connection: HTTPConnection, role: str, scope: str = "") -> bool:
-        """Whether a request is let through as things are now."""
+        """Whether a request that was let through still is: with the same token, for the same."""
+        before = getattr(connection.state, "token", None)
         try:
-            self.check(connection, role, scope)
+            return self.check(connection, role, scope) == before
         except BadRequest:
             return False
-        return True
 
     def check(self, connection: HTTPConnection, role: str, scope: str = "") -> BearerToken | None:
         """The token of a request that may do what a role may; None where none is asked for, as nobody has one.

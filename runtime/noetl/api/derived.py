@@ -6,12 +6,14 @@ import asyncio
 import json
 from collections.abc import Callable
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from noetl.api.handlers import checked_digest, digest_of
+from noetl.api.handlers import checked_digest, digest_of, service_of
 from noetl.api.lasting import Lasting
 from noetl.api.problems import BadRequest, Faulty, Unknown
+from noetl.api.scoping import check_plan
 from noetl.api.service import ApiService
 from noetl.bounded_table import BoundedTable
 from noetl.clients.compiler import (
@@ -165,7 +167,8 @@ async def get_differences(request: Request) -> Response:
     """
     if not (old := request.query_params.get("from", "")):
         raise BadRequest("`from` is needed: the digest of the plan to compare with")
-    text = await _derived(request).differences(checked_digest(old), digest_of(request))
+    await run_in_threadpool(check_plan, service_of(request).runtime, checked_digest(old))
+    text = await _derived(request).differences(old, digest_of(request))
     return Response(text, media_type="application/json")
 
 

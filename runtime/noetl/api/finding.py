@@ -8,10 +8,13 @@ from noetl.api.handlers import service_of
 from noetl.api.pages import limit_of, page, position_of
 from noetl.api.problems import BadRequest
 from noetl.api.responses import JSONResponse
+from noetl.api.scoping import in_scope
+from noetl.api.service import ApiService
 from noetl.app.clock import WallClock
 from noetl.app.query_language import QueryProblem, faulty_group, read_query
-from noetl.ports import STATUSES, Wanted
+from noetl.ports import ALL, STATUSES, Wanted
 from noetl.ports.queries import Condition
+from noetl.ports.scopes import scope_now
 from noetl_ir.expr import Json
 
 
@@ -40,13 +43,13 @@ async def list_executions(request: Request) -> Response:
     """Executions, newest first; with `now=true`, of those that are not over also what they do and wait for."""
     limit, now = limit_of(request), request.query_params.get("now") == "true"
     wanted = wanted_by(request)._replace(limit=limit)
-    rows = await run_in_threadpool(service_of(request).executions, wanted, now=now)
+    rows = await run_in_threadpool(_listed, service_of(request), wanted, now=now)
     return page("executions", rows, rows[-1]["execution_id"] if len(rows) == limit else None)
 
 
 async def get_counts(request: Request) -> Response:
     """How many executions there are by status."""
-    return JSONResponse(await run_in_threadpool(service_of(request).counts))
+    return JSONResponse(await run_in_threadpool(_counts, service_of(request)))
 
 
 async def count_by(request: Request) -> Response:
@@ -57,6 +60,20 @@ async def count_by(request: Request) -> Response:
     if why := faulty_group(group):
         raise BadRequest(why)
     after, limit, wanted = position_of(request), limit_of(request), wanted_by(request)
-    rows = (await run_in_threadpool(service_of(request).runtime.store.tally, wanted, group))[after:]
+    rows = (await run_in_threadpool(_tally, service_of(request), wanted, group))[after:]
     shown: list[dict[str, Json]] = [{"value": value, "count": count} for value, count in rows[:limit]]
     return page("counts", shown, after + limit if len(rows) > limit else None)
+
+
+def _listed(service: ApiService, wanted: Wanted, *, now: bool) -> list[dict[str, Json]]:
+    return service.executions(in_scope(service.runtime.store, wanted), now=now)
+
+
+def _tally(service: ApiService, wanted: Wanted, group: str) -> tuple[tuple[str | None, int], ...]:
+    return service.runtime.store.tally(in_scope(service.runtime.store, wanted), group)
+
+
+def _counts(service: ApiService) -> dict[str, int]:
+    if not scope_now().paths:
+        return service.counts()  # kept by the store: nothing is counted
+    return {**dict.fromkeys(STATUSES, 0), **{str(status): count for status, count in _tally(service, ALL, "status")}}

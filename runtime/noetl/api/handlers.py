@@ -27,11 +27,13 @@ from noetl.api.lasting import Lasting
 from noetl.api.pages import LAST_POSITION, limit_of, moment_of, page, position_of
 from noetl.api.problems import BadRequest, Rejected, Unknown, no_room, problem
 from noetl.api.responses import JSONResponse
+from noetl.api.scoping import check_value, scoped_key
 from noetl.api.service import ApiService, Start
 from noetl.api.streams import Streams
 from noetl.ports.catalogue import Versions
 from noetl.ports.idempotency import KEY, BadKey, start_key
 from noetl.ports.mailbox import Letter, WantedMail, kept_for
+from noetl.ports.scopes import scope_now
 from noetl.server.workers.preflight import WITHIN
 from noetl_ir import codec
 from noetl_ir.correlation import is_storable
@@ -104,7 +106,7 @@ async def start_execution(request: Request) -> Response:
             # A key that was used before there was the last one of these is still that of the same start.
             # The context of a trace is that of a request, and another one when it is made again.
             unsaid = {name for name in ("strict_inputs", "labels") if not getattr(body, name)} | {"traceparent"}
-            start = start._replace(key=start_key(key, body.model_dump(exclude=unsaid)))
+            start = start._replace(key=scoped_key(start_key(key, body.model_dump(exclude=unsaid))))
         except BadKey as problem:
             raise BadRequest(f"`{KEY}`: {problem}") from None
     prepared = await run_in_threadpool(service_of(request).prepare, start)
@@ -244,7 +246,7 @@ async def list_playbooks(request: Request) -> Response:
     """The catalogue, by path, the newest version first: every version, or with `newest=true` one for each path."""
     limit, query = limit_of(request), request.query_params
     after = _version_of(query["after"]) if query.get("after") else None
-    wanted = Versions(query.get("path", ""), query.get("newest") == "true", after, limit)
+    wanted = Versions(query.get("path", ""), query.get("newest") == "true", after, limit, scope_now().paths)
     rows = await run_in_threadpool(service_of(request).playbooks, wanted)
     return page("playbooks", rows, f"{rows[-1]['path']}@{rows[-1]['version']}" if len(rows) == limit else None)
 
@@ -287,7 +289,12 @@ async def get_blob(request: Request) -> Response:
     """The bytes behind a reference."""
     body = await body_of(request, BlobBody)
     reference: dict[str, Any] = body.reference
-    return Response(await run_in_threadpool(service_of(request).blob, reference), media_type=BYTES)
+    return Response(await run_in_threadpool(_blob, service_of(request), reference), media_type=BYTES)
+
+
+def _blob(service: ApiService, reference: dict[str, Any]) -> bytes:
+    check_value(service.runtime.store, reference)
+    return service.blob(reference)
 
 
 async def put_blob(request: Request) -> Response:

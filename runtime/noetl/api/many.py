@@ -11,6 +11,7 @@ from noetl.api.handlers import lasting_of, service_of
 from noetl.api.problems import Faulty, Rejected, Unknown
 from noetl.api.reruns import look_at_rerun, rerun
 from noetl.api.responses import JSONResponse
+from noetl.api.scoping import in_scope, shown_execution
 from noetl.api.service import ApiService
 from noetl.app.bulk import condition_to_ask, hindrance, left_behind, rerun_key
 from noetl.app.reruns import RerunWish
@@ -64,13 +65,14 @@ def _ask_many(service: ApiService, body: ManyBody, verb: str) -> dict[str, Json]
         wanted = Wanted(
             one.status or "", one.parent, before=body.before, limit=body.limit, top=one.top, text=one.text, query=query
         )
+        wanted = in_scope(store, wanted)
         fitting = store.executions(wanted)
         rows += fitting
         if len(fitting) == body.limit:
             left = left_behind(store, wanted._replace(before=fitting[-1].execution_id))
             behind = fitting[-1].execution_id if left else None
     else:
-        rows += [store.execution(name) or name for name in dict.fromkeys(body.ids)]
+        rows += [shown_execution(store, name) or name for name in dict.fromkeys(body.ids)]
     found: list[Json] = [_asked_one(service, body, verb, row) for row in rows]
     return {"executions": found, "next": behind, "left": left}
 

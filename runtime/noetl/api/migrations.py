@@ -9,6 +9,7 @@ from noetl.api.bodies import MigrationBody, body_of
 from noetl.api.handlers import execution_of, lasting_of, service_of
 from noetl.api.problems import Rejected
 from noetl.api.responses import JSONResponse
+from noetl.api.scoping import check_start
 from noetl.api.service import ApiService, Start, faults_told
 from noetl.app.migrations import PlannedMigration, planned_migration
 from noetl.server.migrations import MIGRATE, asks_to_migrate
@@ -29,6 +30,7 @@ def migrate(service: ApiService, execution_id: str, body: MigrationBody) -> Plan
     with faults_told():
         digest = service.digest_of_start(Start(body.playbook_id or "", body.path or "", body.version, {}))
         program = service.runtime.programs.load(digest)
+        check_start(service.runtime, program)
         planned = planned_migration(service.runtime, row, program)
     if not body.dry_run:
         hindrances = [*(one.as_text() for one in planned.hindrances), *service.unable(program)]

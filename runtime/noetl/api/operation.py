@@ -14,6 +14,17 @@ Handler = Callable[[Request], Awaitable[Response]]
 OWN = "own"
 """The scope of operations that show and change nothing of any playbook: each token may use them."""
 
+EXECUTION, PLAN, PLAYBOOK = "execution", "plan", "playbook"
+"""Those about one execution, plan or playbook path, which their address names: before the handler is called, the
+playbook has to be one of the token's.
+"""
+
+WITHIN = "within"
+"""Those whose handler keeps to the scope of its context (`noetl.ports.scopes.scope_now`): it shows what is in there."""
+
+WORK = "work"
+"""As `WITHIN`, of what workers ask."""
+
 
 class Operation(NamedTuple):
     """One operation. `role` is who may, empty for everybody; `query` names its parameters, beside those of pages,

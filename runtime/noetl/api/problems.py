@@ -30,6 +30,15 @@ class Rejected(Exception):
     """The request was understood and cannot be done. The text says why."""
 
 
+# The answer is that of what is not there: whoever asks learns nothing of others. The audit is told apart.
+class OutOfScope(Unknown):
+    """Nothing of that name is in the scope of whoever asks, whether there is one or not."""
+
+
+class Forbidden(Rejected):
+    """The one who asks may not do it; the text says why."""
+
+
 class Faulty(Exception):
     """A playbook or plan that does not compile or load. The text has the findings."""
 
@@ -67,6 +76,8 @@ def problem_of(error: Exception) -> Response:
         case QuotaExceeded():
             text, seconds = f"nothing was started: {error}", error.retry_after
             return problem(429, text, retry_after=seconds, namespace=error.namespace, quota=error.quota)
+        case Forbidden():
+            return problem(403, str(error))
         case Rejected() | Conflict():
             return problem(409, str(error))
         case Damaged():

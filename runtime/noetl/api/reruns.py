@@ -10,6 +10,7 @@ from noetl.api.handlers import execution_of, lasting_of, service_of
 from noetl.api.problems import BadRequest, Rejected
 from noetl.api.refused_starts import refusals_counted
 from noetl.api.responses import JSONResponse
+from noetl.api.scoping import check_start, scoped_key
 from noetl.api.service import ApiService, Start, faults_told
 from noetl.app.reruns import PlannedRerun, RerunWish, begin_rerun, planned_rerun, source_of
 from noetl.engine.reruns import payload_of
@@ -35,7 +36,7 @@ async def rerun_execution(request: Request) -> Response:
     key: StartKey | None = None
     if (name := request.headers.get(KEY)) is not None and not body.dry_run:
         try:
-            key = start_key(name, {"of": execution_id, **body.model_dump(by_alias=True)})
+            key = scoped_key(start_key(name, {"of": execution_id, **body.model_dump(by_alias=True)}))
         except BadKey as problem:
             raise BadRequest(f"`{KEY}`: {problem}") from None
     done = await lasting_of(request).run(rerun, service_of(request), execution_id, body, key)
@@ -76,6 +77,7 @@ def look_at_rerun(service: ApiService, row: ExecutionRow, body: RerunBody) -> tu
         named = body.playbook_id or body.path
         start = Start(body.playbook_id or "", body.path or "", body.version, {})
         program = runtime.programs.load(service.digest_of_start(start)) if named else source.program
+        check_start(runtime, program)
         payload = merged(payload_of(source), dict[str, Json](body.payload))
         wish = RerunWish(body.from_step, payload, body.linear, tuple(body.accept))
         planned = planned_rerun(runtime, source, row, program, wish, has_secrets=service.has_worker)

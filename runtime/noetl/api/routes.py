@@ -28,6 +28,7 @@ from noetl.api import (
     watching,
 )
 from noetl.api.authorization import Authorization
+from noetl.api.bearer_tokens import BearerToken
 from noetl.api.bodies import (
     ActivityBody,
     BlobBody,
@@ -45,9 +46,10 @@ from noetl.api.bodies import (
 )
 from noetl.api.hooks import HookSecrets
 from noetl.api.lasting import Lasting
-from noetl.api.operation import OWN, Handler, Operation
+from noetl.api.operation import EXECUTION, OWN, PLAN, PLAYBOOK, WITHIN, WORK, Handler, Operation
 from noetl.api.pages import Paged
 from noetl.api.problems import BadRequest, problem_of, with_problems
+from noetl.api.scoping import admitted, check_heeded
 from noetl.api.service import ApiService
 from noetl.api.static_page import page_routes
 from noetl.api.streams import Streams
@@ -57,6 +59,7 @@ from noetl.app.schedule_book import ScheduleBook
 from noetl.app.trigger_book import TriggerBook
 from noetl.host.measures import Measures
 from noetl.ports.idempotency import KEY
+from noetl.ports.scopes import keeping_to
 from noetl.ports.user_sessions import Sessions
 
 _ONE = "/executions/{execution_id}"
@@ -77,8 +80,9 @@ ROUTES = (
         finding.list_executions,
         query=("query", *_SHORT, "now"),
         pages=Paged("executions", "the id of the execution before", cursor="before"),
+        scope=WITHIN,
     ),
-    Operation("GET", "/counts", "viewer", finding.get_counts),
+    Operation("GET", "/counts", "viewer", finding.get_counts, scope=WITHIN),
     Operation(
         "GET",
         "/counts/{group:path}",
@@ -86,20 +90,29 @@ ROUTES = (
         finding.count_by,
         query=("query", *_SHORT),
         pages=Paged("counts", "how many rows were before", counts=True),
+        scope=WITHIN,
     ),
     Operation(
-        "POST", "/executions", "operator", handlers.start_execution, StartBody, status=201, headers=(KEY,), deed="start"
+        "POST",
+        "/executions",
+        "operator",
+        handlers.start_execution,
+        StartBody,
+        status=201,
+        headers=(KEY,),
+        deed="start",
+        scope=WITHIN,
     ),
-    Operation("POST", "/executions/cancel", "operator", many.cancel_many, ManyBody, deed="cancel"),
-    Operation("POST", "/executions/signal", "operator", many.signal_many, ManySignalBody, deed="signal"),
-    Operation("POST", "/executions/pause", "operator", many.pause_many, ManyBody, deed="pause"),
-    Operation("POST", "/executions/resume", "operator", many.resume_many, ManyBody, deed="resume"),
-    Operation("POST", "/executions/rerun", "operator", many.rerun_many, ManyRerunBody, deed="rerun"),
-    Operation("GET", _ONE, "viewer", handlers.get_execution),
-    Operation("GET", f"{_ONE}/row", "viewer", handlers.get_row),
-    Operation("GET", f"{_ONE}/ctx", "viewer", handlers.get_ctx),
-    Operation("GET", f"{_ONE}/result", "viewer", handlers.get_result, query=("step", "position")),
-    Operation("GET", f"{_ONE}/replay", "viewer", handlers.get_replay),
+    Operation("POST", "/executions/cancel", "operator", many.cancel_many, ManyBody, deed="cancel", scope=WITHIN),
+    Operation("POST", "/executions/signal", "operator", many.signal_many, ManySignalBody, deed="signal", scope=WITHIN),
+    Operation("POST", "/executions/pause", "operator", many.pause_many, ManyBody, deed="pause", scope=WITHIN),
+    Operation("POST", "/executions/resume", "operator", many.resume_many, ManyBody, deed="resume", scope=WITHIN),
+    Operation("POST", "/executions/rerun", "operator", many.rerun_many, ManyRerunBody, deed="rerun", scope=WITHIN),
+    Operation("GET", _ONE, "viewer", handlers.get_execution, scope=EXECUTION),
+    Operation("GET", f"{_ONE}/row", "viewer", handlers.get_row, scope=EXECUTION),
+    Operation("GET", f"{_ONE}/ctx", "viewer", handlers.get_ctx, scope=EXECUTION),
+    Operation("GET", f"{_ONE}/result", "viewer", handlers.get_result, query=("step", "position"), scope=EXECUTION),
+    Operation("GET", f"{_ONE}/replay", "viewer", handlers.get_replay, scope=EXECUTION),
     Operation(
         "GET",
         f"{_ONE}/events",
@@ -107,8 +120,11 @@ ROUTES = (
         handlers.get_events,
         query=("output",),
         pages=Paged("events", _POSITION, counts=True),
+        scope=EXECUTION,
     ),
-    Operation("GET", f"{_ONE}/log", "viewer", handlers.get_log, pages=Paged("", _POSITION, counts=True)),
+    Operation(
+        "GET", f"{_ONE}/log", "viewer", handlers.get_log, pages=Paged("", _POSITION, counts=True), scope=EXECUTION
+    ),
     Operation(
         "GET",
         f"{_ONE}/logs",
@@ -116,10 +132,18 @@ ROUTES = (
         task_output.get_logs,
         query=("step", "attempt"),
         pages=Paged("logs", "the position of the chunk before", counts=True),
+        scope=EXECUTION,
     ),
-    Operation("POST", "/logs", "worker", task_output.add_logs, task_output.LogsBody, status=202),
-    Operation("GET", f"{_ONE}/frames", "viewer", watching.get_frames, pages=Paged("frames", _POSITION, counts=True)),
-    Operation("GET", f"{_ONE}/timeline", "viewer", watching.get_timeline, query=("after",)),
+    Operation("POST", "/logs", "worker", task_output.add_logs, task_output.LogsBody, status=202, scope=WORK),
+    Operation(
+        "GET",
+        f"{_ONE}/frames",
+        "viewer",
+        watching.get_frames,
+        pages=Paged("frames", _POSITION, counts=True),
+        scope=EXECUTION,
+    ),
+    Operation("GET", f"{_ONE}/timeline", "viewer", watching.get_timeline, query=("after",), scope=EXECUTION),
     Operation(
         "GET",
         f"{_ONE}/items",
@@ -127,17 +151,33 @@ ROUTES = (
         watching.get_items,
         query=("step", "state", "position"),
         pages=Paged("items", "the number of the row before", counts=True),
+        scope=EXECUTION,
     ),
-    Operation("GET", f"{_ONE}/item", "viewer", watching.get_item, query=("step", "key")),
-    Operation("GET", f"{_ONE}/moment", "viewer", watching.get_moment, query=("position", "step")),
-    Operation("POST", f"{_ONE}/cancel", "operator", handlers.cancel, status=202, deed="cancel"),
+    Operation("GET", f"{_ONE}/item", "viewer", watching.get_item, query=("step", "key"), scope=EXECUTION),
+    Operation("GET", f"{_ONE}/moment", "viewer", watching.get_moment, query=("position", "step"), scope=EXECUTION),
+    Operation("POST", f"{_ONE}/cancel", "operator", handlers.cancel, status=202, deed="cancel", scope=EXECUTION),
     Operation(
-        "POST", f"{_ONE}/migrate", "operator", migrations.migrate_execution, MigrationBody, status=202, deed="migrate"
+        "POST",
+        f"{_ONE}/migrate",
+        "operator",
+        migrations.migrate_execution,
+        MigrationBody,
+        status=202,
+        deed="migrate",
+        scope=EXECUTION,
     ),
-    Operation("POST", f"{_ONE}/pause", "operator", handlers.pause, status=202, deed="pause"),
-    Operation("POST", f"{_ONE}/resume", "operator", handlers.resume, status=202, deed="resume"),
+    Operation("POST", f"{_ONE}/pause", "operator", handlers.pause, status=202, deed="pause", scope=EXECUTION),
+    Operation("POST", f"{_ONE}/resume", "operator", handlers.resume, status=202, deed="resume", scope=EXECUTION),
     Operation(
-        "POST", f"{_ONE}/rerun", "operator", reruns.rerun_execution, RerunBody, status=201, headers=(KEY,), deed="rerun"
+        "POST",
+        f"{_ONE}/rerun",
+        "operator",
+        reruns.rerun_execution,
+        RerunBody,
+        status=201,
+        headers=(KEY,),
+        deed="rerun",
+        scope=EXECUTION,
     ),
     Operation(
         "POST",
@@ -147,8 +187,11 @@ ROUTES = (
         status=202,
         deed="retry-fault",
         is_recorded_first=True,
+        scope=EXECUTION,
     ),
-    Operation("POST", f"{_ONE}/signal", "operator", handlers.signal, SignalBody, status=202, deed="signal"),
+    Operation(
+        "POST", f"{_ONE}/signal", "operator", handlers.signal, SignalBody, status=202, deed="signal", scope=EXECUTION
+    ),
     Operation(
         "GET",
         "/signals",
@@ -167,20 +210,23 @@ ROUTES = (
         handlers.list_playbooks,
         query=("path", "newest"),
         pages=Paged("playbooks", "PATH@VERSION of the row before"),
+        scope=WITHIN,
     ),
-    Operation("POST", "/playbooks", "operator", handlers.register, query=("name",), status=201, deed="register"),
-    Operation("GET", "/playbooks/{path:path}", "viewer", handlers.get_plan_at, query=("version",)),
-    Operation("GET", "/plans/{digest}", "viewer", handlers.get_plan),
-    Operation("GET", "/plans/{digest}/outline", "viewer", watching.get_outline),
-    Operation("GET", "/plans/{digest}/picture", "viewer", derived.get_picture),
-    Operation("GET", "/plans/{digest}/source", "viewer", handlers.get_source),
-    Operation("PUT", "/plans/{digest}/source", "operator", handlers.put_source),
-    Operation("GET", "/plans/{digest}/verdicts", "viewer", derived.get_verdicts),
-    Operation("GET", "/plans/{digest}/findings", "viewer", derived.get_findings),
-    Operation("GET", "/plans/{digest}/differences", "viewer", derived.get_differences, query=("from",)),
+    Operation(
+        "POST", "/playbooks", "operator", handlers.register, query=("name",), status=201, deed="register", scope=WITHIN
+    ),
+    Operation("GET", "/playbooks/{path:path}", "viewer", handlers.get_plan_at, query=("version",), scope=PLAYBOOK),
+    Operation("GET", "/plans/{digest}", "viewer", handlers.get_plan, scope=PLAN),
+    Operation("GET", "/plans/{digest}/outline", "viewer", watching.get_outline, scope=PLAN),
+    Operation("GET", "/plans/{digest}/picture", "viewer", derived.get_picture, scope=PLAN),
+    Operation("GET", "/plans/{digest}/source", "viewer", handlers.get_source, scope=PLAN),
+    Operation("PUT", "/plans/{digest}/source", "operator", handlers.put_source, scope=PLAN),
+    Operation("GET", "/plans/{digest}/verdicts", "viewer", derived.get_verdicts, scope=PLAN),
+    Operation("GET", "/plans/{digest}/findings", "viewer", derived.get_findings, scope=PLAN),
+    Operation("GET", "/plans/{digest}/differences", "viewer", derived.get_differences, query=("from",), scope=PLAN),
     Operation("GET", "/findings/{code}", "viewer", derived.get_explanation, scope=OWN),
-    Operation("POST", "/blobs", "viewer", handlers.get_blob, BlobBody),
-    Operation("PUT", "/blobs/{execution_id}", "worker", handlers.put_blob, status=201),
+    Operation("POST", "/blobs", "viewer", handlers.get_blob, BlobBody, scope=WORK),
+    Operation("PUT", "/blobs/{execution_id}", "worker", handlers.put_blob, status=201, scope=EXECUTION),
     Operation(
         "GET", "/workers", "viewer", handlers.list_workers, pages=Paged("workers", "the name of the worker before")
     ),
@@ -215,9 +261,24 @@ ROUTES = (
         "viewer",
         scheduling.list_schedules,
         pages=Paged("schedules", "the name of the schedule before"),
+        scope=WITHIN,
     ),
-    Operation("POST", "/schedules/{name:path}/pause", "operator", scheduling.pause_schedule, deed="schedule-pause"),
-    Operation("POST", "/schedules/{name:path}/resume", "operator", scheduling.resume_schedule, deed="schedule-resume"),
+    Operation(
+        "POST",
+        "/schedules/{name:path}/pause",
+        "operator",
+        scheduling.pause_schedule,
+        deed="schedule-pause",
+        scope=WITHIN,
+    ),
+    Operation(
+        "POST",
+        "/schedules/{name:path}/resume",
+        "operator",
+        scheduling.resume_schedule,
+        deed="schedule-resume",
+        scope=WITHIN,
+    ),
     Operation(
         "POST",
         "/schedules/{name:path}/backfill",
@@ -225,6 +286,7 @@ ROUTES = (
         scheduling.backfill,
         scheduling.BackfillBody,
         deed="backfill",
+        scope=WITHIN,
     ),
     Operation(
         "POST",
@@ -234,8 +296,9 @@ ROUTES = (
         status=201,
         headers=(KEY,),
         deed="start",
+        scope=WITHIN,
     ),
-    Operation("GET", "/schedules/{name:path}", "viewer", scheduling.get_schedule),
+    Operation("GET", "/schedules/{name:path}", "viewer", scheduling.get_schedule, scope=WITHIN),
     Operation(
         "PUT",
         "/schedules/{name:path}",
@@ -243,9 +306,16 @@ ROUTES = (
         scheduling.put_schedule,
         scheduling.ScheduleBody,
         deed="schedule-put",
+        scope=WITHIN,
     ),
     Operation(
-        "DELETE", "/schedules/{name:path}", "operator", scheduling.delete_schedule, status=204, deed="schedule-delete"
+        "DELETE",
+        "/schedules/{name:path}",
+        "operator",
+        scheduling.delete_schedule,
+        status=204,
+        deed="schedule-delete",
+        scope=WITHIN,
     ),
     Operation(
         "GET",
@@ -261,9 +331,19 @@ ROUTES = (
         "viewer",
         triggering.list_triggers,
         pages=Paged("triggers", "the name of the trigger before"),
+        scope=WITHIN,
     ),
-    Operation("POST", "/triggers/{name:path}/pause", "operator", triggering.pause_trigger, deed="trigger-pause"),
-    Operation("POST", "/triggers/{name:path}/resume", "operator", triggering.resume_trigger, deed="trigger-resume"),
+    Operation(
+        "POST", "/triggers/{name:path}/pause", "operator", triggering.pause_trigger, deed="trigger-pause", scope=WITHIN
+    ),
+    Operation(
+        "POST",
+        "/triggers/{name:path}/resume",
+        "operator",
+        triggering.resume_trigger,
+        deed="trigger-resume",
+        scope=WITHIN,
+    ),
     Operation(
         "POST",
         "/triggers/{name:path}/retry",
@@ -272,13 +352,26 @@ ROUTES = (
         triggering.DeadLettersBody,
         deed="trigger-retry",
         is_recorded_first=True,
+        scope=WITHIN,
     ),
-    Operation("GET", "/triggers/{name:path}", "viewer", triggering.get_trigger),
+    Operation("GET", "/triggers/{name:path}", "viewer", triggering.get_trigger, scope=WITHIN),
     Operation(
-        "PUT", "/triggers/{name:path}", "operator", triggering.put_trigger, triggering.TriggerBody, deed="trigger-put"
+        "PUT",
+        "/triggers/{name:path}",
+        "operator",
+        triggering.put_trigger,
+        triggering.TriggerBody,
+        deed="trigger-put",
+        scope=WITHIN,
     ),
     Operation(
-        "DELETE", "/triggers/{name:path}", "operator", triggering.delete_trigger, status=204, deed="trigger-delete"
+        "DELETE",
+        "/triggers/{name:path}",
+        "operator",
+        triggering.delete_trigger,
+        status=204,
+        deed="trigger-delete",
+        scope=WITHIN,
     ),
     # Who may is said by the signature of the request.
     Operation("POST", "/hooks/{name:path}", "", triggering.receive, status=202),
@@ -288,6 +381,7 @@ ROUTES = (
         "viewer",
         notifications.list_notifications,
         pages=Paged("notifications", "the name of the notification before"),
+        scope=WITHIN,
     ),
     *[
         Operation(
@@ -298,6 +392,7 @@ ROUTES = (
             status=status,
             deed=f"notification-{verb}",
             is_recorded_first=verb == "test",
+            scope=WITHIN,
         )
         for verb, handler, status in (
             ("pause", notifications.pause_notification, 200),
@@ -305,7 +400,7 @@ ROUTES = (
             ("test", notifications.test_notification, 202),
         )
     ],
-    Operation("GET", "/notifications/{name:path}", "viewer", notifications.get_notification),
+    Operation("GET", "/notifications/{name:path}", "viewer", notifications.get_notification, scope=WITHIN),
     Operation(
         "PUT",
         "/notifications/{name:path}",
@@ -313,6 +408,7 @@ ROUTES = (
         notifications.put_notification,
         notifications.NotificationBody,
         deed="notification-put",
+        scope=WITHIN,
     ),
     Operation(
         "DELETE",
@@ -321,6 +417,7 @@ ROUTES = (
         notifications.delete_notification,
         status=204,
         deed="notification-delete",
+        scope=WITHIN,
     ),
     Operation(
         "GET",
@@ -328,10 +425,11 @@ ROUTES = (
         "viewer",
         namespaces.list_namespaces,
         pages=Paged("namespaces", "the name of the namespace before"),
+        scope=WITHIN,
     ),
     Operation("POST", "/namespaces/{name:path}/pause", "admin", namespaces.pause_namespace, deed="namespace-pause"),
     Operation("POST", "/namespaces/{name:path}/resume", "admin", namespaces.resume_namespace, deed="namespace-resume"),
-    Operation("GET", "/namespaces/{name:path}", "viewer", namespaces.get_namespace),
+    Operation("GET", "/namespaces/{name:path}", "viewer", namespaces.get_namespace, scope=WITHIN),
     Operation(
         "PUT",
         "/namespaces/{name:path}",
@@ -430,17 +528,21 @@ def _authorized(row: Operation, authorization: Authorization) -> Handler:
             raise
 
     async def let_through(request: Request, auditor: auditing.Auditor) -> Response:
+        token: BearerToken | None = None
         if row.role:
             # The token is checked before the query, the body or the names in the path: whoever has none learns
             # nothing of what is here.
-            request.state.token = authorization.check(request, row.role, row.scope)
+            token = request.state.token = authorization.check(request, row.role, row.scope)
             _check_query(row, request)
         # A stream lasts for an hour. It asks again and again, so that a token that was taken back ends it.
         request.state.may_go_on = lambda: not row.role or authorization.lets(request, row.role, row.scope)
+        scope = await admitted(request, row, token)
         if row.is_recorded_first:
             await auditor.record(request, row.deed)
-        with auditor.acting(request, row):
-            return await row.handler(request)
+        with auditor.acting(request, row), keeping_to(scope):
+            response = await row.handler(request)
+        check_heeded(row, scope, token)
+        return response
 
     return authorized
 

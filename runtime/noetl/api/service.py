@@ -12,11 +12,11 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
-from pathlib import Path
 
 from noetl.api.notifier import Notifier
 from noetl.api.problems import Faulty, Rejected, Unknown
 from noetl.api.refused_starts import refusals_counted
+from noetl.api.scoping import check_path, check_plan, check_registration, check_start
 from noetl.app.documents import (
     execution_document,
     mail_document,
@@ -313,6 +313,7 @@ class ApiService:
             return Prepared(nothing, lambda: known)
         with faults_told():
             program = self.runtime.programs.load(self.digest_of_start(start))
+            check_start(self.runtime, program)
             execution_id = self.runtime.new_execution_id()
             variables = self.runtime.settings.environment.variables_for(program)
             # The start is made by the thread that drives, for whoever asks here.
@@ -369,7 +370,9 @@ class ApiService:
         plan = self._compile(data, name) if compiled else data
         with faults_told():
             # The plan is read and verified before it gets a version: whatever the catalogue names can be run.
-            program = self.runtime.programs.add_plan(plan, compiled=compiled, source=data if compiled else b"")
+            program = self.runtime.programs.read_plan(plan, compiled=compiled)
+            check_registration(self.runtime, program)
+            self.runtime.programs.add_program(program, data if compiled else b"")
             path = program.plan.path or program.plan.name
             with self.storing():
                 version = self.runtime.store.put_plan(program.digest, path, plan, registered=True)
@@ -558,7 +561,9 @@ class ApiService:
         """The digest of the plan that a start names. Raises Unknown."""
         if start.digest:
             self.plan_bytes(start.digest)
+            check_plan(self.runtime, start.digest)
             return start.digest
+        check_path(start.path)
         found = self.runtime.store.plan_at(start.path, start.version)
         if found is None:
             raise Unknown(unknown_playbook(self.runtime.store, start.path, start.version))
@@ -582,14 +587,4 @@ def faults_told() -> Iterator[None]:
     except UnreadableExecution as problem:
         raise Rejected(str(problem)) from None
     except NotFound as problem:
-        raise Faulty(str(problem)) from None
-
-
-def compiled_source(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
-    """Compile the source of a playbook. Raises Faulty with what the compiler found."""
-    from noetl.clients.compiler import CompileError, compile_source
-
-    try:
-        return compile_source(data, name, folders)
-    except CompileError as problem:
         raise Faulty(str(problem)) from None

@@ -11,10 +11,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.api.bodies import Body
+from noetl.api.handlers import service_of
 from noetl.api.pages import limit_of, page
-from noetl.api.problems import BadRequest, Unknown
+from noetl.api.problems import BadRequest, Forbidden, Unknown
 from noetl.api.responses import JSONResponse
-from noetl.app.standing_book import NoSuchDocument, StandingBook
+from noetl.api.scoping import check_document
+from noetl.app.standing_book import ForOthers, NoSuchDocument, StandingBook
 from noetl.server.checked_documents import BadDocument
 from noetl_ir.expr import Json
 
@@ -47,11 +49,16 @@ async def removed(request: Request, book: StandingBook[Any]) -> Response:
 
 
 def kept(request: Request, book: StandingBook[Any], body: StandingBody) -> Response:
-    """Keep a document under the name in the address. Raises BadRequest."""
+    """Keep a document under the name in the address. Raises BadRequest, Forbidden."""
+    document, name = body.model_dump(), request.path_params["name"]
     try:
-        return JSONResponse(book.put(body.model_dump(), request.path_params["name"]))
+        book.check_scope(document, name)
+        check_document(service_of(request).runtime, body.spec)
+        return JSONResponse(book.put(document, name))
     except BadDocument as problem:
         raise BadRequest(str(problem)) from None
+    except ForOthers as problem:
+        raise Forbidden(str(problem)) from None
 
 
 def done_with(request: Request, work: Callable[[str], Json]) -> Json:

@@ -1,5 +1,6 @@
 """Operations on what tasks print: who looks at an execution reads it, and workers hand it in."""
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Annotated, Literal
 
@@ -12,9 +13,11 @@ from noetl.api.bodies import Body, body_of, number_of
 from noetl.api.handlers import execution_of, service_of
 from noetl.api.pages import LAST_POSITION, limit_of, page, position_of
 from noetl.api.responses import JSONResponse
+from noetl.api.scoping import shown_execution
 from noetl.api.service import ApiService, faults_told
 from noetl.app.task_output import OutputFilter, check_filter, output_rows, row_document
-from noetl.ports.output import CHUNK, chunk_of
+from noetl.ports.output import CHUNK, OutputChunk, chunk_of
+from noetl.ports.scopes import scope_now
 from noetl_ir.expr import Json
 
 PAGE_CHARACTERS = 1 << 20
@@ -62,8 +65,16 @@ async def add_logs(request: Request) -> Response:
     """
     body = await body_of(request, LogsBody)
     chunks = [chunk_of(each.model_dump()) for each in body.logs]
-    heard = await run_in_threadpool(service_of(request).add_output, chunks)
+    heard = await run_in_threadpool(_heard, service_of(request), chunks)
     return JSONResponse({"heard": heard}, 202)
+
+
+def _heard(service: ApiService, chunks: Sequence[OutputChunk]) -> int:
+    if not scope_now().paths:
+        return service.add_output(chunks)
+    names = {chunk.execution_id for chunk in chunks}
+    shown = {name for name in names if shown_execution(service.runtime.store, name) is not None}
+    return service.add_output([chunk for chunk in chunks if chunk.execution_id in shown])
 
 
 def _logs(

@@ -1,11 +1,13 @@
 """The book of namespaces: how they are kept, changed and told of, by the API and beside a store alike."""
 
+from collections.abc import Sequence
 from itertools import islice
 
 from noetl.app.runtime import Runtime
 from noetl.app.standing_book import StandingBook, check_name
 from noetl.ports import Store
 from noetl.ports.namespaces import OPEN, STARTS, Namespaced, NamespaceRow, Namespaces, NamespaceUse, PrefixTaken
+from noetl.ports.scopes import is_pattern_within
 from noetl.server.checked_documents import BadDocument
 from noetl.server.namespaces.document import BURST, namespace_of
 from noetl_ir.expr import Json
@@ -35,13 +37,16 @@ class NamespaceBook(StandingBook[NamespaceRow]):
 
     def documents(self, after: str = "", limit: int = 0) -> list[dict[str, Json]]:
         """The namespaces behind a name, by name; at most `limit`, 0 for all."""
-        rows = [*islice((row for row in self._kept.rows() if row.name > after), limit or None)]
+        rows = [*islice((row for row in self._shown() if row.name > after), limit or None)]
         return [_told(row, use) for row, use in zip(rows, self._kept.uses(rows), strict=True)]
 
     @property
     def _kept(self) -> Namespaces:
         assert isinstance(self._store, Namespaced), "every store that is written to has namespaces"
         return self._store.namespaces
+
+    def _is_about(self, document: dict[str, Json], paths: Sequence[str]) -> bool:
+        return is_pattern_within(f"{namespace_of(document).prefix}*", paths)
 
     def _paused(self, row: NamespaceRow, *, paused: bool) -> NamespaceRow:
         return row._replace(paused=paused)

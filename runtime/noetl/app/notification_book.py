@@ -1,6 +1,7 @@
 """The book of notifications: how they are kept, changed and told of, by the API and beside a store alike."""
 
 import os
+from collections.abc import Sequence
 
 from noetl.app.notifying import ENDS, MESSAGES
 from noetl.app.runtime import Runtime
@@ -8,6 +9,7 @@ from noetl.app.standing_book import StandingBook, check_name
 from noetl.ports import Clock, Store
 from noetl.ports.notifications import NotificationRow, Notifications, Notifying
 from noetl.ports.outbox import Outbox, OutboxRow, Telling, WantedOutbox
+from noetl.ports.scopes import is_pattern_within
 from noetl.server.checked_documents import BadDocument
 from noetl.server.notifications.document import notification_of
 from noetl_ir.expr import Json
@@ -59,6 +61,10 @@ class NotificationBook(StandingBook[NotificationRow]):
     def _outbox(self) -> Outbox:
         assert isinstance(self._store, Telling), "every store that is written to has an outbox"
         return self._store.outbox
+
+    def _is_about(self, document: dict[str, Json], paths: Sequence[str]) -> bool:
+        patterns = notification_of(document).playbooks
+        return bool(patterns) and all(is_pattern_within(each, paths) for each in patterns)
 
     def _paused(self, row: NotificationRow, *, paused: bool) -> NotificationRow:
         return row._replace(paused=paused)

@@ -1,5 +1,6 @@
 """The book of schedules: how they are kept, changed and told of, by the API and beside a store alike."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice, takewhile
 
@@ -8,6 +9,7 @@ from noetl.app.standing_book import StandingBook, check_name
 from noetl.app.start_checks import StartSlip, start_slips
 from noetl.ports import Clock
 from noetl.ports.schedules import MOST_UNSTARTED, PAUSED, Scheduled, ScheduleRow, Schedules, UnstartedTime
+from noetl.ports.scopes import is_within
 from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.document import Schedule, schedule_of
 from noetl.server.schedules.due import key_of
@@ -123,6 +125,9 @@ class ScheduleBook(StandingBook[ScheduleRow]):
     def _kept(self) -> Schedules:
         assert isinstance(self._store, Scheduled), "every store that is written to has schedules"
         return self._store.scheduling
+
+    def _is_about(self, document: dict[str, Json], paths: Sequence[str]) -> bool:
+        return is_within(schedule_of(document).playbook, paths)
 
     def _paused(self, row: ScheduleRow, *, paused: bool) -> ScheduleRow:
         if paused or not row.paused:

@@ -3,9 +3,11 @@ store alike.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from itertools import islice
 from typing import Generic
 
+from noetl.ports.scopes import is_within, scope_now
 from noetl.ports.standing import Row, Standing
 from noetl.server.checked_documents import BadDocument
 from noetl_ir.expr import Json
@@ -16,9 +18,15 @@ class NoSuchDocument(Exception):
     """There is no document of that name; the text names one that is much like it."""
 
 
+class ForOthers(Exception):
+    """Whoever asks may not keep a document: it is about playbooks of others, or has a name of theirs. The text says
+    which, and what to write.
+    """
+
+
 class StandingBook(ABC, Generic[Row]):
     """The documents of one kind in a store; `noun` names one of them. All methods raise StoreFailure, and
-    NoSuchDocument for a name that is not there.
+    NoSuchDocument for a name that is not there, or whose document is out of the scope of whoever asks.
     """
 
     noun = ""
@@ -31,6 +39,7 @@ class StandingBook(ABC, Generic[Row]):
 
     def remove(self, name: str) -> None:
         """Keep one no more."""
+        self.row(name)
         if not self._kept.remove(name):
             raise self._unknown(name)
 
@@ -44,7 +53,7 @@ class StandingBook(ABC, Generic[Row]):
 
     def documents(self, after: str = "", limit: int = 0) -> list[dict[str, Json]]:
         """The documents behind a name, by name; at most `limit`, 0 for all."""
-        rows = (row for row in self._kept.rows() if row.name > after)
+        rows = (row for row in self._shown() if row.name > after)
         return [self._told(row) for row in islice(rows, limit or None)]
 
     def document(self, name: str) -> dict[str, Json]:
@@ -54,9 +63,40 @@ class StandingBook(ABC, Generic[Row]):
     def row(self, name: str) -> Row:
         """One of them as it is kept."""
         found = self._kept.rows(name)
-        if not found:
+        if not found or not self._is_shown(found[0]):
             raise self._unknown(name)
         return found[0]
+
+    def check_scope(self, document: dict[str, Json], name: str) -> None:
+        """Raises ForOthers where whoever asks may not keep a document under a name, and BadDocument for what is none.
+
+        Names are those of all: a document has a name of its scope, or takes the place of one that is shown.
+        """
+        paths = scope_now().paths
+        if not paths:
+            return
+        told = ", ".join([f"`{each}`" for each in paths])
+        if not self._is_about(document, paths):
+            raise ForOthers(f"this {self.noun} is about playbooks out of your scope, which is {told}")
+        there = self._kept.rows(name)
+        if not (self._is_shown(there[0]) if there else is_within(name, paths)):
+            raise ForOthers(f"the name `{name}` is out of your scope: begin it with one of {told}")
+
+    def _shown(self) -> list[Row]:
+        """Those in the scope of whoever asks, by name."""
+        rows = self._kept.rows()
+        return [row for row in rows if self._is_shown(row)] if scope_now().paths else [*rows]
+
+    def _is_shown(self, row: Row) -> bool:
+        paths = scope_now().paths
+        try:
+            return not paths or self._is_about(row.document, paths)
+        except BadDocument:  # of a newer version: nothing tells what it is about
+            return False
+
+    @abstractmethod
+    def _is_about(self, document: dict[str, Json], paths: Sequence[str]) -> bool:
+        """Whether a document is about playbooks of a scope alone. Raises BadDocument."""
 
     @property
     @abstractmethod
@@ -80,7 +120,7 @@ class StandingBook(ABC, Generic[Row]):
                 return self._told(after)
 
     def _unknown(self, name: str) -> NoSuchDocument:
-        near = nearest(name, [row.name for row in self._kept.rows()])
+        near = nearest(name, [row.name for row in self._shown()])
         return NoSuchDocument(f"there is no {self.noun} `{name}`" + (f"; did you mean `{near}`?" if near else ""))
 
 

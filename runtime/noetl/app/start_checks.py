@@ -9,6 +9,7 @@ from noetl.engine.retyped import retyped
 from noetl.engine.unread import unread
 from noetl.ports import Store
 from noetl.ports.catalogue import Versions
+from noetl.ports.scopes import scope_now
 from noetl.server.children import NotFound
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
@@ -35,7 +36,7 @@ def unknown_playbook(store: Store, path: str, version: int | None) -> str:
     known = store.plans(Versions(path, newest=True))
     if known:
         return f"playbook `{path}` has no version {version}: the newest is {known[0].version}"
-    rows = store.plans(Versions(newest=True, limit=_NEAR))
+    rows = store.plans(Versions(newest=True, limit=_NEAR, within=scope_now().paths))
     near = nearest(path, [row.path for row in rows])
     return f"no playbook `{path}` is registered" + (f"; did you mean `{near}`?" if near else "")
 

@@ -1,6 +1,6 @@
 """The book of triggers: how they are kept, changed and told of, by the API and beside a store alike."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from noetl.app.runtime import Runtime
@@ -8,6 +8,7 @@ from noetl.app.standing_book import StandingBook, check_name
 from noetl.app.start_checks import StartSlip, start_slips
 from noetl.clients.compiler import CompileError, mapping_of
 from noetl.ports import Clock
+from noetl.ports.scopes import is_pattern_within, is_within
 from noetl.ports.triggers import Triggered, TriggerLetter, TriggerRow, Triggers
 from noetl.server.checked_documents import BadDocument
 from noetl.server.triggers.document import NAMES, WEBHOOK, AfterEnd, NatsSubject, StandingTrigger, trigger_of
@@ -67,6 +68,16 @@ class TriggerBook(StandingBook[TriggerRow]):
         assert isinstance(store, Triggered), "every store that is written to has triggers"
         return store.triggering
 
+    def _is_about(self, document: dict[str, Json], paths: Sequence[str]) -> bool:
+        trigger = trigger_of(document)
+        # An end tells the result of what ended, and a subject of the bus may be anybody's.
+        match trigger.cause:
+            case AfterEnd(playbook=pattern):
+                return is_within(trigger.playbook, paths) and is_pattern_within(pattern, paths)
+            case NatsSubject():
+                return False
+        return is_within(trigger.playbook, paths)
+
     def _paused(self, row: TriggerRow, *, paused: bool) -> TriggerRow:
         return row._replace(paused=paused)
 
@@ -97,7 +108,7 @@ class TriggerBook(StandingBook[TriggerRow]):
     def _circle(self, trigger: StandingTrigger) -> list[str]:
         """The names of the triggers by which the end of what one starts starts it again; none where it does not."""
         others = [trigger]
-        for row in self._kept.rows():
+        for row in self._shown():
             if row.name != trigger.name and row.kind == trigger.kind:
                 try:
                     others.append(trigger_of(row.document))

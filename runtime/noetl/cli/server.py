@@ -81,7 +81,7 @@ def server(
     if context.invoked_subcommand is not None:
         return 0
     try:
-        from noetl.api.service import compiled_source
+        from noetl.api.compiling import compiled_source
         from noetl.api.serving import BadCertificate, Listening, ServingCallbacks, serve
     except ImportError as missing:
         raise Problem(f"the server needs the extra: pip install 'noetlc[server]' ({missing})") from None

@@ -33,7 +33,7 @@ def ui(port: int, opens: bool, environment: Environment, folders: tuple[Path, ..
     others to see them, start `noetl server`.
     """
     try:
-        from noetl.api.service import compiled_source
+        from noetl.api.compiling import compiled_source
         from noetl.api.serving import Listening, ServingCallbacks, serve
     except ImportError as missing:
         raise Problem(f"the page needs the extra: pip install 'noetlc[server]' ({missing})") from None

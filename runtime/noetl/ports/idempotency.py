@@ -42,6 +42,5 @@ def start_key(key: str, asked: Mapping[str, Json]) -> StartKey:
 
 def other(key: StartKey, execution_id: str) -> str:
     """The message where a key was used for another start."""
-    return (
-        f"nothing was started: the key `{key.key}` started execution {execution_id}, with another playbook or payload"
-    )
+    sent = key.key.rpartition("\0")[2]  # without whose key it is
+    return f"nothing was started: the key `{sent}` started execution {execution_id}, with another playbook or payload"

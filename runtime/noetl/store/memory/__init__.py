@@ -333,7 +333,7 @@ class MemoryStore:
                 PlanRow(path, number, digests[number - 1])
                 for path, digests in sorted(self._paths.items())
                 for number in range(len(digests), len(digests) - 1 if wanted.newest else 0, -1)
-                if wanted.path in ("", path)
+                if wanted.shows(path)
             ]
         path, version = wanted.after or ("", 0)
         behind = (row for row in rows if row.path > path or (row.path == path and row.version < version))

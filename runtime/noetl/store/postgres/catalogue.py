@@ -14,6 +14,8 @@ _NEWEST = "SELECT digest, version FROM catalogue WHERE path = %s ORDER BY versio
 _LIST = """
 SELECT path, version, digest FROM catalogue
 WHERE (%(path)s::text = '' OR path = %(path)s)
+  AND (cardinality(%(within)s::text[]) = 0 OR EXISTS (SELECT 1 FROM unnest(%(within)s::text[]) AS prefix
+    WHERE path = prefix OR (right(prefix, 1) = '/' AND left(path, length(prefix)) = prefix)))
   AND (NOT %(newest)s OR version = (SELECT max(version) FROM catalogue AS own WHERE own.path = catalogue.path))
   AND path >= %(behind)s AND (path > %(behind)s OR version < %(version)s)
 ORDER BY path, version DESC LIMIT NULLIF(%(limit)s, 0)
@@ -73,7 +75,7 @@ class PostgresCatalogue:
         behind, version = wanted.after or ("", 0)
         values = {
             "path": written(wanted.path), "newest": wanted.newest, "behind": written(behind), "version": version,
-            "limit": wanted.limit,
+            "limit": wanted.limit, "within": [*map(written, wanted.within)],
         }  # fmt: skip
         return tuple(
             PlanRow(read(path), number, read(digest)) for path, number, digest in self._access.rows(_LIST, values)

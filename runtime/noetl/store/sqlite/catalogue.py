@@ -1,5 +1,6 @@
 """The plans of a store, and which of them each playbook path has had."""
 
+import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
@@ -13,6 +14,8 @@ _NEWEST = "SELECT digest, version FROM catalogue WHERE path = ? ORDER BY version
 _LIST = """
 SELECT path, version, digest FROM catalogue
 WHERE (?1 = '' OR path = ?1)
+  AND (?6 = '[]' OR EXISTS (SELECT 1 FROM json_each(?6) AS prefix WHERE catalogue.path = prefix.value
+    OR (substr(prefix.value, -1) = '/' AND substr(catalogue.path, 1, length(prefix.value)) = prefix.value)))
   AND (?2 = 0 OR version = (SELECT max(version) FROM catalogue AS own WHERE own.path = catalogue.path))
   AND path >= ?3 AND (path > ?3 OR version < ?4)
 ORDER BY path, version DESC LIMIT ?5
@@ -83,7 +86,13 @@ class SqliteCatalogue:
         self._access.write("keep_plan", work)
 
     def plans(self, wanted: Versions) -> tuple[PlanRow, ...]:
-        values = (wanted.path, int(wanted.newest), *(wanted.after or ("", 0)), wanted.limit or -1)
+        values = (
+            wanted.path,
+            int(wanted.newest),
+            *(wanted.after or ("", 0)),
+            wanted.limit or -1,
+            json.dumps(wanted.within),
+        )
         return tuple(PlanRow(*row) for row in self._access.rows(_LIST, values))
 
     def plan_bytes(self, digest: str) -> bytes | None:

@@ -1,0 +1,336 @@
+"""Tokens with scopes: whoever has one for the playbooks of a team sees and changes nothing of another one."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from harness.serving import Served, served, until
+from noetl.api.bearer_tokens import BearerToken, digest_of
+from noetl.api.operation import EXECUTION, OWN, PLAN, PLAYBOOK, WITHIN, WORK, Operation
+from noetl.api.problems import Forbidden
+from noetl.api.routes import ROUTES
+from noetl.api.scoping import check_heeded
+from noetl.clients.compiler import compile_source
+from noetl.ports.scopes import Scope, is_pattern_within
+from noetl_ir.plan_format import read_plan
+
+TOKENS = [
+    BearerToken("root", "admin", digest_of("root")),
+    BearerToken("ann", "admin", digest_of("ann"), paths=("team-a/",)),
+    BearerToken("gpu", "operator", digest_of("gpu"), pools=("gpu",)),
+    BearerToken("worker", "worker", digest_of("worker"), pools=("gpu",)),
+]
+WAITS = "workflow:\n  - step: start\n    tool: {kind: wait, events: [go]}\n"
+NAMES = {"execution_id": "no-such", "digest": "abc123", "path": "team-b/none", "name": "none", "group": "status"}
+
+
+def _source(path: str, rest: str = WAITS, *, executor: str = "") -> bytes:
+    head = f"apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: p, path: {path}, labels: {{owner: {path}}}}}\n"
+    return (head + executor + rest).encode()
+
+
+class Teams(NamedTuple):
+    """A server with the playbooks and documents of two teams, an execution of each, and the ids of these."""
+
+    up: Served
+    mine: str
+    theirs: str
+    my_plan: str
+    their_plan: str
+
+    def ask(self, method: str, path: str, body: Any = None, *, by: str = "ann", key: str = "") -> Any:
+        head = {"authorization": f"Bearer {by}", **({"idempotency-key": key} if key else {})}
+        if isinstance(body, bytes):
+            return self.up.client.request(method, path, content=body, headers=head)
+        return self.up.client.request(method, path, json=body, headers=head)
+
+
+def _document(kind: str, name: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "noetl.io/v2", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def _schedule(name: str, playbook: str) -> dict[str, Any]:
+    return _document("Schedule", name, playbook=playbook, cron="0 3 * * *", timezone="UTC")
+
+
+def _hook(name: str, playbook: str) -> dict[str, Any]:
+    return _document("Trigger", name, playbook=playbook, webhook={"signature": "token", "secret": "hooks"})
+
+
+def _notification(name: str, *playbooks: str) -> dict[str, Any]:
+    to = {"webhook": {"url": "https://hooks.example.org/x"}}
+    return _document("Notification", name, on=["failed"], to=to, **({"playbooks": [*playbooks]} if playbooks else {}))
+
+
+@pytest.fixture(scope="module")
+def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Teams]:
+    with served(tmp_path_factory.mktemp("teams"), *TOKENS) as up:
+        asked = Teams(up, "", "", "", "")
+        found = {}
+        for team in ("team-a", "team-ab", "team-b"):
+            told = asked.ask("POST", "/playbooks", _source(f"{team}/one"), by="root")
+            assert told.status_code == 201, told.text
+            begun = asked.ask("POST", "/executions", {"path": f"{team}/one"}, by="root", key=f"of {team}")
+            found[team] = begun.json()["execution_id"], told.json()["playbook_id"]
+            documents = {
+                "schedules": _schedule(f"nightly-{team}", f"{team}/one"),
+                "triggers": _hook(f"hook-{team}", f"{team}/one"),
+                "notifications": _notification(f"told-{team}", f"{team}/*"),
+            }
+            for plural, document in documents.items():
+                told = asked.ask("PUT", f"/{plural}/{document['metadata']['name']}", document, by="root")
+                assert told.status_code == 200, told.text
+        (mine, my_plan), (theirs, their_plan) = found["team-a"], found["team-b"]
+        until(lambda: '"what":"wait"' in asked.ask("GET", f"/executions/{theirs}", by="root").text)
+        yield Teams(up, mine, theirs, my_plan, their_plan)
+
+
+def _rows(*scopes: str) -> list[Operation]:
+    return [row for row in ROUTES if row.role and row.scope in scopes]
+
+
+def _named(row: Operation) -> str:
+    return f"{row.method} {row.path}"
+
+
+def _path(row: Operation, **names: str) -> str:
+    return re.sub(r"\{(\w+)[^}]*\}", lambda part: {**NAMES, **names}[part[1]], row.path)
+
+
+BODIES: dict[str, Any] = {"SignalBody": {"name": "go"}, "RerunBody": {}}
+
+
+def _same(teams: Teams, row: Operation, theirs: str, nobodys: str, **named: str) -> None:
+    """Fails unless what is of others is answered as what is not there, but for its own name."""
+    (key,) = named
+    body = BODIES.get(row.body.__name__) if row.body is not None else None
+    found = teams.ask(row.method, _path(row, **{key: theirs}), body)
+    none = teams.ask(row.method, _path(row, **{key: nobodys}), body)
+    assert (found.status_code, none.status_code) == (404, 404), (found.text, none.text)
+    assert found.text.replace(theirs, "X") == none.text.replace(nobodys, "X")
+    assert dict(found.headers).keys() == dict(none.headers).keys()
+
+
+@pytest.mark.parametrize("row", _rows(EXECUTION), ids=_named)
+def test_an_execution_of_others_is_not_there(teams: Teams, row: Operation) -> None:
+    assert "{execution_id}" in row.path
+    _same(teams, row, teams.theirs, "7" * len(teams.theirs), execution_id=teams.theirs)
+    if row.method == "GET":
+        for name, by in ((teams.theirs, "root"), (teams.mine, "ann")):
+            there = teams.ask("GET", _path(row, execution_id=name), by=by)
+            assert there.status_code != 404 or "execution" not in there.json()["detail"], there.text
+
+
+@pytest.mark.parametrize("row", _rows(PLAN), ids=_named)
+def test_a_plan_of_others_is_not_there(teams: Teams, row: Operation) -> None:
+    assert "{digest}" in row.path
+    _same(teams, row, teams.their_plan, "ab" * (len(teams.their_plan) // 2), digest=teams.their_plan)
+    mine = teams.ask(row.method, _path(row, digest=teams.my_plan))
+    assert mine.status_code != 404 or "no plan" not in mine.text
+
+
+@pytest.mark.parametrize("row", _rows(PLAYBOOK), ids=_named)
+def test_a_playbook_of_others_is_not_there(teams: Teams, row: Operation) -> None:
+    _same(teams, row, "team-b/one", "team-b/not", path="team-b/one")
+    _same(teams, row, "team-ab/one", "team-ab/not", path="team-ab/one")
+    assert teams.ask(row.method, _path(row, path="team-a/one")).status_code == 200
+    near = teams.ask(row.method, _path(row, path="team-a/ones")).json()["detail"]
+    assert "`team-a/one`" in near and "team-b" not in near
+
+
+@pytest.mark.parametrize("row", [row for row in _rows(WITHIN) if row.method == "GET" and "{name" not in row.path],
+                         ids=_named)  # fmt: skip
+def test_a_list_leaks_nothing(teams: Teams, row: Operation) -> None:
+    for group in ("status", "playbook", "label.owner", "error") if "{group" in row.path else ("",):
+        path = _path(row, group=group)
+        for query in ("", "?query=team-b", f"?parent={teams.theirs}", f"?before={teams.theirs}", "?now=true"):
+            told = teams.ask("GET", path + query)
+            assert told.status_code in (200, 400), told.text
+            text = told.text.replace(teams.theirs, "") if "=" + teams.theirs in query else told.text
+            assert "team-b" not in text and "team-ab" not in text and teams.theirs not in text, (query, told.text)
+        assert "team-b" in teams.ask("GET", path, by="root").text or group in ("status", "error") or "counts" in path
+    assert "team-a" in teams.ask("GET", _path(row, group="playbook")).text or row.path == "/counts"
+
+
+def test_counts_and_pages_are_of_what_is_in_scope(teams: Teams) -> None:
+    assert sum(teams.ask("GET", "/counts").json().values()) == 1
+    assert sum(teams.ask("GET", "/counts", by="root").json().values()) == 3
+    rows = teams.ask("GET", "/counts/status").json()["counts"]
+    assert [row["count"] for row in rows] == [1]
+    assert [row["execution_id"] for row in teams.ask("GET", "/executions").json()["executions"]] == [teams.mine]
+    # The other team's is newer, so that this one stands behind it: an id that nobody has shows nothing, too.
+    assert teams.ask("GET", f"/executions?before={teams.theirs}").json()["executions"] == []
+    assert len(teams.ask("GET", f"/executions?before={teams.theirs}", by="root").json()["executions"]) == 2
+
+
+@pytest.mark.parametrize("verb", ["cancel", "signal", "pause", "resume", "rerun"])
+def test_many_are_those_in_scope(teams: Teams, verb: str) -> None:
+    said = {"name": "go", "anyway": True} if verb == "signal" else {}
+    found = teams.ask("POST", f"/executions/{verb}", {"filter": {}, "dry_run": True, **said})
+    ids = [row["execution_id"] for row in found.json()["executions"]]
+    assert ids == ([teams.mine] if verb in ("cancel", "signal", "pause") else []) and found.json()["left"] == 0
+    for dry_run in (True, False):
+        named = {"ids": [teams.theirs, "nobody"], "dry_run": dry_run, **said}
+        theirs, nobodys = teams.ask("POST", f"/executions/{verb}", named).json()["executions"]
+        assert {**theirs, "execution_id": ""} == {**nobodys, "execution_id": ""}
+        assert nobodys["outcome"] == "refused"
+    behind = teams.ask("POST", f"/executions/{verb}", {"filter": {}, "before": teams.theirs, "dry_run": True, **said})
+    assert behind.json()["executions"] == []
+
+
+def test_nothing_of_others_is_started(teams: Teams) -> None:
+    for body in ({"path": "team-b/one"}, {"path": "team-b/one", "version": 9}, {"playbook_id": teams.their_plan}):
+        assert teams.ask("POST", "/executions", body).status_code == 404
+    there = teams.ask("POST", "/executions", {"path": "team-b/one", "version": 9}).json()["detail"]
+    assert there == teams.ask("POST", "/executions", {"path": "team-b/none"}).json()["detail"].replace("none", "one")
+    # The key of another team's start tells nothing of it.
+    mine = teams.ask("POST", "/executions", {"path": "team-a/one"}, key="of team-b")
+    assert mine.status_code == 201
+    again = teams.ask("POST", "/executions", {"path": "team-a/one"}, key="of team-b")
+    assert again.status_code == 200 and again.json() == {"execution_id": mine.json()["execution_id"]}
+    other = teams.ask("POST", "/executions", {"path": "team-a/one", "payload": {"a": 1}}, key="of team-b")
+    assert other.status_code == 409 and "`of team-b`" in other.json()["detail"] and "\0" not in other.text
+    ended = mine.json()["execution_id"]
+    teams.ask("POST", f"/executions/{ended}/cancel")
+    until(lambda: teams.ask("GET", f"/executions/{ended}/row").json()["status"] == "cancelled")
+    for other_plan in ({"path": "team-b/one"}, {"playbook_id": teams.their_plan}):
+        rerun = teams.ask("POST", f"/executions/{ended}/rerun", {"dry_run": True, **other_plan})
+        assert rerun.status_code == 404, rerun.text
+    differences = f"/plans/{teams.my_plan}/differences?from="
+    assert teams.ask("GET", differences + teams.their_plan).status_code == 404
+
+
+CALLS = "workflow:\n  - step: start\n    tool: {kind: playbook, path: %s}\n"
+
+
+def test_registered_is_what_is_of_the_team_with_all_that_it_calls(teams: Teams) -> None:
+    for source in (_source("team-b/two"), _source("team-ab/two"), _source("team-a/two", CALLS % "team-b/one")):
+        told = teams.ask("POST", "/playbooks", source)
+        assert told.status_code == 403 and "out of your scope, which is `team-a/`" in told.json()["detail"], told.text
+    told = teams.ask("POST", "/playbooks", _source("team-a/two", CALLS % "'{{ workload.which }}'"))
+    assert told.status_code == 403 and "write the path" in told.json()["detail"]
+    assert "two" not in teams.ask("GET", "/playbooks", by="root").text
+    assert teams.ask("POST", "/playbooks", _source("team-a/three", CALLS % "team-a/one")).status_code == 201
+
+
+def test_what_was_compiled_in_is_looked_into(teams: Teams, tmp_path: Path) -> None:
+    (tmp_path / "inner.yaml").write_bytes(_source("team-a/inner", CALLS % "team-b/one"))
+    plan = compile_source(_source("team-a/outer", CALLS % "team-a/inner"), "outer.yaml", [tmp_path])
+    assert [child.path for child in read_plan(plan).children] == ["team-a/inner"]
+    told = teams.ask("POST", "/playbooks", plan)
+    assert told.status_code == 403 and "`team-b/one` is out of your scope" in told.json()["detail"], told.text
+    assert "outer" not in teams.ask("GET", "/playbooks", by="root").text
+
+
+@pytest.mark.parametrize("plural", ["schedules", "triggers", "notifications"])
+def test_documents_of_others_are_not_there(teams: Teams, plural: str) -> None:
+    made = {"schedules": _schedule, "triggers": _hook, "notifications": _notification}[plural]
+    name = {"schedules": "nightly", "triggers": "hook", "notifications": "told"}[plural]
+    for row in ROUTES:
+        if row.path.startswith(f"/{plural}/{{name") and row.method != "PUT":
+            bodies = {"BackfillBody": {"since": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z"}}
+            body = bodies.get(row.body.__name__, {}) if row.body is not None else None
+            told = [teams.ask(row.method, _path(row, name=each), body) for each in (f"{name}-team-b", f"{name}-team-c")]
+            assert [each.status_code for each in told] == [404, 404], (row.path, [each.text for each in told])
+            assert told[0].text.replace(f"{name}-team-b", "X") == told[1].text.replace(f"{name}-team-c", "X")
+    assert teams.ask("GET", f"/{plural}/{name}-team-a").status_code == 200
+    for own, playbook, status in (
+        (f"{name}-team-b", "team-a/one", 403), ("nobodys", "team-a/one", 403), ("team-ab/x", "team-a/one", 403),
+        ("team-a/x", "team-b/one", 403), (f"{name}-team-a", "team-b/one", 403),
+        (f"{name}-team-a", "team-a/one", 200), ("team-a/x", "team-a/one", 200),
+    ):  # fmt: skip
+        told = teams.ask("PUT", f"/{plural}/{own}", made(own, playbook))
+        assert told.status_code == status, (own, playbook, told.text)
+    theirs = teams.ask("GET", f"/{plural}/{name}-team-b", by="root").json()["document"]["spec"]
+    assert "team-b" in json.dumps(theirs)
+    assert teams.ask("DELETE", f"/{plural}/team-a/x").status_code == 204
+
+
+def test_what_a_document_hears_of_is_of_the_team_too(teams: Teams) -> None:
+    for document in (
+        _document("Trigger", "team-a/t", playbook="team-a/one", after={"playbook": "team-b/*"}),
+        _document("Trigger", "team-a/t", playbook="team-a/one", after={"playbook": "team-*/x"}),
+        _document("Trigger", "team-a/t", playbook="team-a/one", nats={"subject": "orders.>"}),
+        _notification("team-a/t"), _notification("team-a/t", "team-a/*", "*"),
+    ):  # fmt: skip
+        told = teams.ask("PUT", f"/{document['kind'].lower()}s/team-a/t", document)
+        assert told.status_code == 403, told.text
+    after = _document("Trigger", "team-a/t", playbook="team-a/one", after={"playbook": "team-a/*"})
+    assert teams.ask("PUT", "/triggers/team-a/t", after).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits"),
+    [("team-a/*", True), ("team-a/x", True), ("team-a/[xy]", True), ("team-*", False), ("*", False), ("team-a*", False),
+     ("team-b/x", False), ("[t]eam-a/x", False), ("team-a/?", True)],
+)  # fmt: skip
+def test_a_pattern_is_in_scope_where_its_beginning_is(pattern: str, fits: bool) -> None:
+    assert is_pattern_within(pattern, ["team-a/"]) is fits
+
+
+def test_values_are_those_of_the_team_and_of_who_hands_them_over(teams: Teams) -> None:
+    runtime = teams.up.runtime
+    theirs, mine = (runtime.blobs.put(each, b'"value"') for each in (teams.theirs, teams.mine))
+    assert teams.ask("POST", "/blobs", {"reference": mine}).status_code == 200
+    found = teams.ask("POST", "/blobs", {"reference": theirs})
+    none = teams.ask("POST", "/blobs", {"reference": {**theirs, "key": f"nobody/{theirs['checksum']}"}})
+    assert found.status_code == none.status_code == 404 and found.text == none.text
+    assert teams.ask("POST", "/blobs", {"reference": theirs}, by="root").status_code == 200
+
+
+def test_refusals_are_in_the_audit(teams: Teams) -> None:
+    teams.ask("GET", f"/executions/{teams.theirs}/result")
+    rows = teams.ask("GET", "/audit?who=ann&outcome=refused&limit=1", by="root").json()["audit"]
+    assert rows[0]["subject"] == teams.theirs and rows[0]["deed"] == "GET /executions/{execution_id}/result"
+    assert rows[0]["reason"] == "out of the scope of the token, or not there"
+
+
+def test_pools_of_a_token_are_those_of_all_steps(teams: Teams) -> None:
+    gpu, cpu = "executor: {spec: {pool: gpu}}\n", "executor: {spec: {pool: cpu}}\n"
+    step = "workflow:\n  - step: start\n    spec: {pool: cpu}\n    tool: {kind: noop}\n"
+    for path, rest, executor in (("p/none", WAITS, ""), ("p/cpu", WAITS, cpu), ("p/mixed", step, gpu)):
+        told = teams.ask("POST", "/playbooks", _source(path, rest, executor=executor), by="gpu")
+        assert told.status_code == 403 and "your token is for `gpu`" in told.json()["detail"], told.text
+        assert teams.ask("POST", "/playbooks", _source(path, rest, executor=executor), by="root").status_code == 201
+        assert teams.ask("POST", "/executions", {"path": path}, by="gpu").status_code == 403
+        assert teams.ask("PUT", "/schedules/s", _schedule("s", path), by="gpu").status_code == 403
+    told = teams.ask("POST", "/playbooks", _source("p/gpu", executor=gpu), by="gpu")
+    assert told.status_code == 201
+    assert teams.ask("POST", "/executions", {"path": "p/gpu"}, by="gpu").status_code == 201
+    for called, status in (("p/gpu", 201), ("p/cpu", 403), ("p/not-there", 403), ("'{{ workload.x }}'", 403)):
+        source = _source("p/caller", CALLS % called, executor=gpu)
+        assert teams.ask("POST", "/playbooks", source, by="gpu").status_code == status, called
+    # A worker has the plans of its pools, and nothing that only people need.
+    assert teams.ask("GET", f"/plans/{told.json()['playbook_id']}", by="worker").status_code == 200
+    assert teams.ask("GET", f"/plans/{teams.their_plan}", by="worker").status_code == 404
+    assert teams.ask("PUT", f"/blobs/{teams.theirs}", b"x", by="worker").status_code == 404
+    assert teams.ask("GET", "/executions", by="worker").status_code == 403
+
+
+def test_each_operation_says_how_it_keeps_to_scopes() -> None:
+    assert {row.scope for row in ROUTES} <= {"", OWN, EXECUTION, PLAN, PLAYBOOK, WITHIN, WORK}
+    for row in ROUTES:
+        named = {"execution_id": EXECUTION, "digest": PLAN}
+        for name, scope in named.items():
+            if f"{{{name}}}" in row.path:
+                assert row.scope == scope, row.path
+
+
+def test_a_handler_that_forgets_scopes_is_no_use_to_whoever_has_one() -> None:
+    row = next(row for row in ROUTES if row.path == "/executions" and row.method == "GET")
+    scope = Scope(("team-a/",))
+    with pytest.raises(AssertionError, match="does not keep to scopes"):
+        check_heeded(row, scope, TOKENS[1])
+    assert scope.paths == ("team-a/",)
+    check_heeded(row, scope, TOKENS[1])
+    check_heeded(row, Scope(), TOKENS[0])
+
+
+def test_forbidden_is_told_as_such() -> None:
+    from noetl.api.problems import problem_of
+
+    assert problem_of(Forbidden("x")).status_code == 403
