@@ -18,7 +18,7 @@ from noetl.engine.program import Program
 from noetl.ports import ExecutionRow, Store, Wanted
 from noetl.ports.idempotency import StartKey
 from noetl.ports.queries import all_of
-from noetl.ports.scopes import Scope, condition_within, is_within, keeping_to, scope_now
+from noetl.ports.scopes import TokenScope, condition_within, is_within, keeping_to, scope_now
 from noetl.server.children import NotFound
 from noetl.server.workers.tracker import pool_of
 from noetl_ir.expr import Json
@@ -33,11 +33,11 @@ _DEEPEST = 100
 """Callers of an execution that are looked through, and playbooks that call each other."""
 
 
-async def admitted(request: Request, operation: Operation, token: BearerToken | None) -> Scope:
+async def admitted(request: Request, operation: Operation, token: BearerToken | None) -> TokenScope:
     """The scope of a request, once what its address names is in there. Raises OutOfScope, Forbidden."""
     if token is None or not token.is_scoped:
-        return Scope()
-    scope = Scope(token.paths, token.pools, works=token.role == "worker")
+        return TokenScope()
+    scope = TokenScope(token.paths, token.pools, works=token.role == "worker")
     if scope.works and scope.pools and operation.scope in (PLAYBOOK, WITHIN):
         raise Forbidden(f"the token `{token.name}` carries out steps of some pools: this is no part of that")
     if operation.scope in _OF_ADDRESSES:
@@ -53,7 +53,7 @@ async def admitted(request: Request, operation: Operation, token: BearerToken | 
     return scope
 
 
-def check_heeded(operation: Operation, scope: Scope, token: BearerToken | None) -> None:
+def check_heeded(operation: Operation, scope: TokenScope, token: BearerToken | None) -> None:
     """Raises AssertionError where a handler that has to keep to scopes did not look at that of a request."""
     if token is not None and token.is_scoped and operation.scope in (WITHIN, WORK) and not scope.is_heeded:
         raise AssertionError(f"{operation.method} {operation.path} does not keep to scopes")
@@ -185,7 +185,7 @@ _OF_ADDRESSES = {
 }
 
 
-def _is_of_worker(plan: Plan, scope: Scope) -> bool:
+def _is_of_worker(plan: Plan, scope: TokenScope) -> bool:
     """Whether a worker of a scope has a step to carry out in a plan; for whoever is none, true."""
     if not scope.works or not scope.pools:
         return True

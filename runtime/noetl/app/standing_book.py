@@ -83,7 +83,7 @@ class StandingBook(ABC, Generic[Row]):
             raise ForOthers(f"the name `{name}` is out of your scope: begin it with one of {told}")
 
     def _shown(self) -> list[Row]:
-        """Those in the scope of whoever asks, by name."""
+        """The documents in the scope of whoever asks, by name."""
         rows = self._kept.rows()
         return [row for row in rows if self._is_shown(row)] if scope_now().paths else [*rows]
 

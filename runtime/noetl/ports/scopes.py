@@ -43,8 +43,8 @@ def condition_within(prefixes: Sequence[str]) -> "Condition":
     return Junction(tuple([QueryTerm("playbook", "=", each) for each in patterns]), any_of=True)
 
 
-class Scope:
-    """What somebody may see and ask for: playbooks by prefixes of their `paths`, steps in `pools`; empty for all.
+class TokenScope:
+    """The scope of a token: playbooks by prefixes of their `paths`, and `pools` for their steps; empty for all.
 
     `works`: somebody who carries out the steps of these pools, and starts nothing. `is_heeded` says whether it was
     looked at since it was made: what shows much at once has to.
@@ -69,12 +69,12 @@ class Scope:
         return self._pools
 
 
-_EVERYTHING = Scope()
-_scope: ContextVar[Scope] = ContextVar("noetl_scope", default=_EVERYTHING)
+_EVERYTHING = TokenScope()
+_scope: ContextVar[TokenScope] = ContextVar("noetl_scope", default=_EVERYTHING)
 
 
 @contextmanager
-def keeping_to(scope: Scope) -> Iterator[None]:
+def keeping_to(scope: TokenScope) -> Iterator[None]:
     """Meanwhile this context has a scope."""
     token = _scope.set(scope)
     try:
@@ -83,7 +83,7 @@ def keeping_to(scope: Scope) -> Iterator[None]:
         _scope.reset(token)
 
 
-def scope_now() -> Scope:
+def scope_now() -> TokenScope:
     """The scope of this context."""
     return _scope.get()
 

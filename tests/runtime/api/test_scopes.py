@@ -15,7 +15,7 @@ from noetl.api.problems import Forbidden
 from noetl.api.routes import ROUTES
 from noetl.api.scoping import check_heeded
 from noetl.clients.compiler import compile_source
-from noetl.ports.scopes import Scope, is_pattern_within
+from noetl.ports.scopes import TokenScope, is_pattern_within
 from noetl_ir.plan_format import read_plan
 
 TOKENS = [
@@ -80,6 +80,9 @@ def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Teams]:
                 "schedules": _schedule(f"nightly-{team}", f"{team}/one"),
                 "triggers": _hook(f"hook-{team}", f"{team}/one"),
                 "notifications": _notification(f"told-{team}", f"{team}/*"),
+                "namespaces": _document(
+                    "Namespace", f"space-{team}", prefix=f"{team}/", quotas={"open_executions": 50}
+                ),
             }
             for plural, document in documents.items():
                 told = asked.ask("PUT", f"/{plural}/{document['metadata']['name']}", document, by="root")
@@ -322,12 +325,12 @@ def test_each_operation_says_how_it_keeps_to_scopes() -> None:
 
 def test_a_handler_that_forgets_scopes_is_no_use_to_whoever_has_one() -> None:
     row = next(row for row in ROUTES if row.path == "/executions" and row.method == "GET")
-    scope = Scope(("team-a/",))
+    scope = TokenScope(("team-a/",))
     with pytest.raises(AssertionError, match="does not keep to scopes"):
         check_heeded(row, scope, TOKENS[1])
     assert scope.paths == ("team-a/",)
     check_heeded(row, scope, TOKENS[1])
-    check_heeded(row, Scope(), TOKENS[0])
+    check_heeded(row, TokenScope(), TOKENS[0])
 
 
 def test_forbidden_is_told_as_such() -> None:
