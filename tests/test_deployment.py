@@ -25,6 +25,7 @@ import yaml
 
 import charts
 from harness.here import done_here
+from noetl.app.adapters import secrets_path_of
 from services import nats, postgres, waited_for
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,6 +35,7 @@ UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
 KEY = "A" * 43 + "="
 MANY = """
 secret: other
+credentials: some
 image: {repository: registry.example/noetl, tag: "1"}
 imagePullSecrets: [{name: pull}]
 server:
@@ -179,6 +181,28 @@ def test_the_chart_has_workers_by_pool_and_budgets_where_there_are_several(many:
     assert ingress["spec"]["tls"] == [{"hosts": ["noetl.example"], "secretName": "tls"}]
 
 
+def test_servers_and_workers_have_the_credentials_that_are_named(many: Path, tmp_path: Path) -> None:
+    pods = [one["spec"]["template"]["spec"] for one in charts.rendered(CHART) if one["kind"] == "Deployment"]
+    assert [pod for pod in pods if "initContainers" in pod] == []
+    rendered = charts.rendered(CHART, "--values", str(many))
+    pods = [one["spec"]["template"]["spec"] for one in rendered if one["kind"] == "Deployment"]
+    assert len(pods) == 3
+    home = tmp_path / "home"
+    (tmp_path / "credentials").write_text("encrypted")
+    for pod in pods:
+        assert [one["secret"]["secretName"] for one in pod["volumes"] if one["name"] == "credentials"] == ["some"]
+        (first,) = pod["initContainers"]
+        mounts = {one["name"]: one["mountPath"] for one in first["volumeMounts"]}
+        assert mounts == {"state": "/var/lib/noetl", "credentials": "/credentials"}
+        shell, dash, line = first["command"]
+        line = line.replace("/var/lib/noetl", str(home)).replace("/credentials/", f"{tmp_path}/")
+        for _ in range(2):  # a pod whose container is started again has its folder
+            assert subprocess.run([shell, dash, line], check=False).returncode == 0
+        found = home / ".noetl" / "noetl.db.credentials"
+        assert (found.read_text(), found.stat().st_mode & 0o777) == ("encrypted", 0o600)
+        assert secrets_path_of("postgresql://h/d") == ".noetl/noetl.db.credentials"
+
+
 def test_a_value_that_there_is_not_is_refused() -> None:
     for word in ("server.replica=1", "workers.default.slot=1", "workers.Upper.slots=1", "server.replicas=0"):
         done = subprocess.run(
@@ -189,7 +213,7 @@ def test_a_value_that_there_is_not_is_refused() -> None:
 
 def test_every_command_is_one_that_the_program_understands(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [*of_chart(), *of_chart("--values", str(many)), *of_compose(), *of_units()]
-    assert len(found) == 2 + 3 + 4 + 3
+    assert len(found) == 2 + 3 + 4 + 4
     for started in found:
         understood(started, monkeypatch)
     known = (ROOT / "runtime" / "README.md").read_text().partition("| variable |")[2].partition("\n\n")[0]

@@ -5,7 +5,6 @@ answers. Asking is a fetch, so the worker goes on with what it has meanwhile.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -51,13 +50,17 @@ class WorkerCache:
             # The connection that is open is kept; only its place changes.
             self._servers = {broadcast.url: known or Connection(broadcast.url), **self._servers}
 
-    def check(self) -> None:
-        """Raises StoreFailure where a server that was named refuses what a worker needs."""
-        for connection in self._servers.values():
-            with suppress(
-                ServerUnreachable
-            ):  # one that is away now may come; one that refuses does not change its mind
+    def check(self) -> list[str]:
+        """The servers that were named and cannot be reached now: they may come. Raises StoreFailure where one refuses
+        what a worker needs, as it does not change its mind.
+        """
+        away = []
+        for url, connection in self._servers.items():
+            try:
                 connection.ask("PUT", "/blobs/-", raw=b"")
+            except ServerUnreachable:
+                away.append(url)
+        return away
 
     def program(self, digest: str, needs: Needs) -> Program:
         """The program of a plan. Raises NotFound where it cannot be run here, Absent."""

@@ -1,11 +1,14 @@
-"""server --check-config: whether a server could serve as it is told to, without beginning anything."""
+"""--check-config of server and worker: whether one could do its work as it is told to, without beginning anything."""
 
 from __future__ import annotations
 
 import os
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import TypeAlias
 
 import click
 
@@ -32,15 +35,19 @@ class CheckedServer(NamedTuple):
 
 
 class NotServing(Exception):
-    """A server could not serve so; the text says why."""
+    """A server could not serve so, or a worker not work; the text says why."""
 
 
-def tell_checks(server: CheckedServer) -> int:
+Checks: TypeAlias = Iterable[tuple[str, Callable[[], str]]]
+"""The parts that are looked at, and how: the look says how one is, or raises NotServing and the like."""
+
+
+def tell_checks(checks: Checks) -> int:
     """Tell of each part whether it is as it must be; returns the exit code: 0 where all are."""
     good = True
-    for part, look in _checks(server):
+    for part, look in checks:
         try:
-            said, is_good = look(server), True
+            said, is_good = look(), True
         except (NotServing, TokenProblem, StoreFailure, BusFailure) as problem:
             said, is_good = str(problem), False
         good = good and is_good
@@ -48,30 +55,57 @@ def tell_checks(server: CheckedServer) -> int:
     return 0 if good else 1
 
 
-def _checks(server: CheckedServer) -> Iterator[tuple[str, Callable[[CheckedServer], str]]]:
-    yield "address", _address
+def server_checks(server: CheckedServer) -> Iterator[tuple[str, Callable[[], str]]]:
+    """The parts of a server."""
+    yield "address", lambda: _address(server)
     if server.place.tls_cert is not None:
-        yield "certificate", _certificate
-    yield "tokens", _tokens
-    yield "store", _store
+        yield "certificate", lambda: _certificate(server)
+    yield "tokens", lambda: _tokens(server)
+    yield "store", lambda: _store(server)
     if server.bus is not None:
-        yield "bus", _bus
+        yield "bus", lambda: _bus(server.bus or "")
     if server.archive is not None:
-        yield "archive", _archive
+        yield "archive", lambda: _archive(server)
+
+
+def worker_checks(
+    bus: str, servers: Iterable[str], metrics: tuple[str, int] | None
+) -> Iterator[tuple[str, Callable[[], str]]]:
+    """The parts of a worker."""
+    yield "bus", lambda: _bus(bus)
+    for url in servers:
+        yield "server", partial(_server, url)
+    if metrics is not None:
+        yield "metrics", lambda: _free(*metrics)
+
+
+def _server(url: str) -> str:
+    """A server that is away may come; one that refuses the token does not change its mind."""
+    from noetl.app.worker_cache import WorkerCache
+
+    with closing(WorkerCache((url,))) as cache:
+        away = cache.check()
+    return f"{url} cannot be reached now" if away else f"{url} takes the token"
+
+
+def _free(host: str, port: int) -> str:
+    """An address that can be listened on. Raises NotServing."""
+    where = f"{host}:{port}"
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as bound:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+    except OSError as problem:
+        raise NotServing(f"{where} cannot be listened on: {problem.strerror or problem}") from None
+    return where
 
 
 def _address(server: CheckedServer) -> str:
     place = server.place
     if wrong := place.wrong(has_tokens=bool(read_tokens(server.tokens))):
         raise NotServing(wrong)
-    try:
-        family, *_, address = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family) as bound:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-    except OSError as problem:
-        raise NotServing(f"{place.where} cannot be listened on: {problem.strerror or problem}") from None
-    return place.where
+    return _free(place.host, place.port)
 
 
 def _certificate(server: CheckedServer) -> str:
@@ -101,9 +135,9 @@ def _store(server: CheckedServer) -> str:
     return f"{shown}, schema {schema.found}"
 
 
-def _bus(server: CheckedServer) -> str:
-    reach_bus(server.bus or "")
-    return without_secrets(server.bus or "")
+def _bus(url: str) -> str:
+    reach_bus(url)
+    return without_secrets(url)
 
 
 def _archive(server: CheckedServer) -> str:

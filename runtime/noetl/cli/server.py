@@ -112,9 +112,9 @@ def server(
 
 
 def _check(place: ListeningOptions, tokens_path: str, url: str, bus_url: str | None, keeping: Keeping) -> int:
-    from noetl.cli.check_config import CheckedServer, tell_checks
+    from noetl.cli.check_config import CheckedServer, server_checks, tell_checks
 
-    return tell_checks(CheckedServer(place, tokens_path, url, bus_url, keeping.archive))
+    return tell_checks(server_checks(CheckedServer(place, tokens_path, url, bus_url, keeping.archive)))
 
 
 def _check_listening(place: ListeningOptions, has_tokens: bool) -> None:

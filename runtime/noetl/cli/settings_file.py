@@ -67,6 +67,11 @@ def _value(key: str, value: object, parameter: click.Parameter) -> object:
         raise ValueError(f"`{key}` is {'a list of texts' if parameter.multiple else 'a text or a number'}")
     texts = [str(each) for each in many]
     learn_words(f"the setting {key}", texts)
+    for text in texts:
+        try:  # here, as later nobody would know that it stands in the file
+            parameter.type.convert(text, parameter, None)
+        except click.BadParameter as problem:
+            raise ValueError(f"`{key}`: {problem.message}") from None
     return texts if parameter.multiple else texts[0]
 
 

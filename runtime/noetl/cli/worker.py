@@ -44,6 +44,7 @@ def _metrics_at(_: click.Context, __: click.Parameter, text: str | None) -> tupl
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @click.option("--name", default="", metavar="NAME", help="What it is called; made up by default, and unique.")
 @click.option("--metrics", callback=_metrics_at, metavar="HOST:PORT", help="Answer /metrics there, for Prometheus.")
+@click.option("--check-config", is_flag=True, help="Say whether it could work so, and begin nothing.")
 @fence_option
 @log_options
 @requirements_option
@@ -54,6 +55,7 @@ def worker(
     slots: int,
     name: str,
     metrics: tuple[str, int] | None,
+    check_config: bool,
     fence: Fence,
     requirements: bool,
 ) -> int:
@@ -63,7 +65,8 @@ def worker(
     answers of those named by --server. Without a token those of this machine are found on the bus. Credentials are
     those of the folder where it is started. It has no port and no database. The first SIGINT or SIGTERM lets what is at
     work finish, the second one ends it at once. The http tool reaches public addresses only, as with `noetl server`.
-    Packages that python tasks ask for are installed with --allow-requirements only.
+    Packages that python tasks ask for are installed with --allow-requirements only. --check-config says of bus, servers
+    and address whether it could work so; a server that is away may come.
     """
     from noetl.app.composition import WorkerOptions
     from noetl.app.working import new_name, run_worker
@@ -79,6 +82,8 @@ def worker(
             f"give --server URL (or {SERVER_VARIABLE}): anybody on the bus can say that he is a server, and would be"
             f" sent the token in {TOKEN}"
         )
+    if check_config:
+        return _check(bus_url, tuple(map(server_url, servers)), metrics)
     place = WorkerOptions(bus_url, tuple(map(server_url, servers)), pool, name or new_name(), secrets_path)
     settings = Settings(slots=slots, log=log, fence=fence, requirements=requirements, tracing=tracing_here())
     try:
@@ -90,6 +95,15 @@ def worker(
     except ImportError as missing:
         raise Problem(f"a worker needs the extra: pip install 'noetlc[cluster]' ({missing})") from None
     return 0
+
+
+def _check(bus_url: str, servers: tuple[str, ...], metrics: tuple[str, int] | None) -> int:
+    try:
+        from noetl.cli.check_config import tell_checks, worker_checks
+
+        return tell_checks(worker_checks(bus_url, servers, metrics))
+    except ImportError as missing:
+        raise Problem(f"a worker needs the extra: pip install 'noetlc[cluster]' ({missing})") from None
 
 
 def _measures(serving: ExitStack, at: tuple[str, int] | None, pool: str, slots: int) -> WorkerMeasures | None:

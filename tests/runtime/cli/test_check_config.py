@@ -98,6 +98,22 @@ def test_a_cluster_is_reached_and_nothing_is_made_there(home: "Home") -> None:
     assert done.returncode == 1 and "wrong  store: " in done.stdout and "hidden" not in done.stdout
 
 
+def test_a_worker_that_could_work_is_told_so_and_what_is_wrong(home: "Home") -> None:
+    bus, port = nats().bus_url(), free_port()
+    done = home.run("worker", "--check-config", "--bus", bus, "--metrics", f"127.0.0.1:{port}")
+    assert (done.returncode, done.stdout) == (0, f"ok     bus: {bus}\nok     metrics: 127.0.0.1:{port}\n")
+    with home.serving() as (_, url), socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        busy, away = taken.getsockname()[1], f"http://127.0.0.1:{port}"
+        words = ["--bus", "nats://127.0.0.1:1", "--server", url, "--server", away, "--metrics", f"127.0.0.1:{busy}"]
+        done = home.run("worker", "--check-config", *words)
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert [line[:5] for line in lines] == ["wrong", "ok   ", "ok   ", "wrong"]
+    assert lines[1].endswith("takes the token") and lines[2].endswith(f"{away} cannot be reached now")
+
+
 @pytest.fixture
 def settings(home: "Home") -> Callable[[str], str]:
     """Writes a file of settings."""
@@ -149,7 +165,8 @@ def test_options_come_from_a_file(
         ("[server]\nbehind-proxy = 'yes'", "`behind-proxy` is true or false"),
         ("[server]\nport = [1, 2]", "`port` is a text or a number"),
         ("[server]\nretain = [true]", "`retain` is a list of texts"),
-        ("[server]\nport = 99999", "99999 is not in the range"),
+        ("[server]\nport = 99999", "--settings noetl.toml: `port`: 99999 is not in the range"),
+        ("[server]\ntls-cert = 'no.pem'", "--settings noetl.toml: `tls-cert`: File 'no.pem' does not exist"),
         ("[server]\nretain = 'never'", "--retain `never` has no age"),
         ("[server", "it cannot be read"),
     ],
