@@ -12,12 +12,16 @@ from noetl.api.authorization import Authorization
 from noetl.api.bearer_tokens import BearerToken
 from noetl.api.compiling import compiled_source
 from noetl.api.notifier import Notifier
+from noetl.api.oidc_sign_in import OidcSignIn
 from noetl.api.page_sessions import PageSessions
+from noetl.api.pending_sign_in import PendingSignIns
+from noetl.api.people import People
 from noetl.api.routes import application
 from noetl.api.service import ApiService
 from noetl.app.composition import server_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.sessions import sessions_beside
+from noetl.clients.oidc_provider import OidcProvider
 from noetl.host.trace_sampling import Tracing
 from noetl.ports import Store
 from noetl.server.service import Service
@@ -61,16 +65,26 @@ def served(
     host: str = "http://localhost",
     store: str = "",
     tracing: Tracing | None = None,
+    people: People | None = None,
+    page: str = "",
 ) -> Iterator[Served]:
-    """A server over a store, that in the folder where none is named, until the block ends: as if it were stopped."""
+    """A server over a store, that in the folder where none is named, until the block ends: as if it were stopped.
+
+    Where there are `people`, they sign in to the page, which is at `page` or at the host.
+    """
     said = Trouble()
     url = store or f"sqlite:///{folder}/noetl.db"
     with open_runtime(url, Settings(root=folder, tracing=tracing), _no_catalogue) as runtime:
         notifier = Notifier()
         service = server_of(runtime, None, notifier.notify, said.append).service
         api_service = ApiService(runtime, service, notifier, lambda data, name: compiled_source(data, name, ()))
-        authorization = Authorization(lambda: tokens, PageSessions(runtime.store.claims_key))
-        app = application(api_service, authorization, said.append, sessions_beside(runtime.secrets_path))
+        key, oidc = runtime.store.claims_key, None
+        if people is not None:
+            provider = OidcProvider(people.party)
+            oidc = OidcSignIn(provider, people, PendingSignIns(key), lambda: page or host, said.append)
+        authorization = Authorization(lambda: tokens, PageSessions(key, people=people))
+        sessions = sessions_beside(runtime.secrets_path)
+        app = application(api_service, authorization, said.append, sessions, oidc=oidc)
         thread = threading.Thread(target=service.run)
         thread.start()
         try:

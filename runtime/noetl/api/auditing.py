@@ -45,9 +45,9 @@ class Auditor:
         with acting(actor_of(request) if operation.deed else None):
             yield
 
-    async def record(self, request: Request, deed: str, outcome: str = ASKED) -> None:
+    async def record(self, request: Request, deed: str, outcome: str = ASKED, subject: str = "") -> None:
         """Record what changes nothing in the store, before it is done. Raises StoreFailure."""
-        await self._add(audit_row(actor_of(request), deed, _subject_of(request), outcome))
+        await self._add(audit_row(actor_of(request), deed, subject or _subject_of(request), outcome))
 
     async def record_refusal(self, request: Request, operation: Operation, error: Exception) -> None:
         """Record that a request was refused, as far as there is room for that."""

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from noetl.api.bearer_tokens import MAY, BearerToken, digest_of
 from noetl.api.page_sessions import PageSessions
+from noetl.api.people import is_person
 from noetl.api.problems import BadRequest
 from noetl.api.throttle import Throttle
 from noetl.clients.egress import is_loopback
@@ -38,8 +39,8 @@ class Authorization:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._tokens = tokens
-        self._sessions = sessions
-        self._open = not tokens()
+        self.sessions = sessions
+        self._open = not tokens() and sessions.people is None
         self._hosts = frozenset(hosts)
         self._wrong = Throttle(100, 1)
         self._now = now
@@ -76,12 +77,10 @@ class Authorization:
             raise BadRequest("a valid token is needed: send `Authorization: Bearer TOKEN`", 401)
         self._check_end(token)
         if role not in MAY[token.role]:
-            raise BadRequest(f"the token `{token.name}` has the role `{token.role}`; this needs `{role}`", 403)
+            raise BadRequest(f"{_called(token)} has the role `{token.role}`; this needs `{role}`", 403)
         if token.is_scoped and not scope:
             what = "playbooks" if token.paths else "pools"
-            raise BadRequest(
-                f"the token `{token.name}` is for some {what} only; this is for tokens without limits", 403
-            )
+            raise BadRequest(f"{_called(token)} is for some {what} only; this is for tokens without limits", 403)
         return token
 
     def known(self, connection: HTTPConnection, sent: str) -> BearerToken:
@@ -100,12 +99,17 @@ class Authorization:
 
     def sign_in(self, connection: HTTPConnection, response: Response, token: BearerToken) -> None:
         """Begin a session of the page in the browser that a response goes to."""
-        self._sessions.begin_session(response, connection, token)
+        self.sessions.begin_session(response, connection, token)
+
+    def session_of(self, connection: HTTPConnection) -> BearerToken | None:
+        """Whose session of the page a browser has that asks for a change. Raises BadRequest."""
+        _check_site(connection)
+        return self.sessions.token_of(connection, self._tokens())
 
     def sign_out(self, connection: HTTPConnection, response: Response) -> None:
         """End the session of the page in the browser that asks. Raises BadRequest."""
         _check_site(connection)
-        self._sessions.end_session(response, connection)
+        self.sessions.end_session(response, connection)
 
     def _token_of(self, connection: HTTPConnection, tokens: Sequence[BearerToken]) -> BearerToken | None:
         """The token that was sent, none where several were; without a header that of the page's session."""
@@ -113,7 +117,7 @@ class Authorization:
         if others:  # a proxy in front may have looked at another one
             return None
         if not header:
-            return self._sessions.token_of(connection, tokens)
+            return self.sessions.token_of(connection, tokens)
         sent = header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
         return _known(sent, tokens)
 
@@ -126,6 +130,10 @@ class Authorization:
         # Only wrong tokens count, so nobody can lock a client out whose token is right.
         if token is None and not self._wrong.allows(connection.client.host if connection.client is not None else ""):
             raise BadRequest("too many requests without a valid token came from there just now", 429)
+
+
+def _called(token: BearerToken) -> str:
+    return f"`{token.name}`" if is_person(token) else f"the token `{token.name}`"
 
 
 _LOOKS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -172,7 +180,9 @@ def _known(sent: str, tokens: Sequence[BearerToken]) -> BearerToken | None:
 
 
 def check_binding(host: str, *, has_tokens: bool, is_encrypted: bool) -> str | None:
-    """Why a server may not listen on `host`, None when it may. `is_encrypted`: by itself, or by a proxy in front."""
+    """Why a server may not listen on `host`, None when it may. `has_tokens`: or people sign in by OpenID Connect;
+    `is_encrypted`: by itself, or by a proxy in front.
+    """
     if is_loopback(host):
         return None
     if not has_tokens:

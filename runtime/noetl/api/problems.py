@@ -51,6 +51,14 @@ class BadRequest(Exception):
         self.status = status
 
 
+class NotSignedIn(BadRequest):
+    """A sign-in that came to nothing. The browser is sent to the page, which has a sentence for each `reason`."""
+
+    def __init__(self, text: str, reason: str) -> None:
+        super().__init__(text, 403)
+        self.reason = reason
+
+
 def problem(status: int, detail: str, *, retry_after: int = RETRY_AFTER, **more: str) -> Response:
     """A problem document with its status, and members of its own; `retry_after` is in seconds."""
     body = {"type": "about:blank", "title": _TITLES.get(status, "Error"), "status": status, "detail": detail, **more}
@@ -69,6 +77,10 @@ def no_room(reason: str) -> str:
 def problem_of(error: Exception) -> Response:
     """The problem that an exception is; what is none of ours tells nothing of itself."""
     match error:
+        case NotSignedIn():
+            # A word, and no text: whoever makes somebody follow a link to the page could have it say anything.
+            where = f"../#/sign-in?failed={error.reason}"
+            return Response(status_code=303, headers={"Location": where, "Cache-Control": "no-store"})
         case BadRequest():
             return problem(error.status, str(error))
         case Unknown():

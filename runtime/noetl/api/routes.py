@@ -18,6 +18,7 @@ from noetl.api import (
     named_secrets,
     namespaces,
     notifications,
+    oidc_sign_in,
     purging,
     reruns,
     scheduling,
@@ -71,6 +72,17 @@ ROUTES = (
     Operation("GET", "/metrics", "viewer", handlers.metrics),
     Operation("GET", "/openapi.json", "", handlers.openapi),
     Operation("GET", "/me", "viewer", sign_in.who_am_i, scope=OWN),
+    Operation("GET", "/sign-in", "", oidc_sign_in.get_ways),
+    Operation("GET", "/sign-in/oidc", "", oidc_sign_in.begin_oidc, query=("then", "afresh"), status=303),
+    Operation(
+        "GET",
+        "/sign-in/return",
+        "",
+        oidc_sign_in.finish_oidc,
+        query=("state", "code", "iss", "error"),
+        status=303,
+        deed="sign-in",
+    ),
     Operation("POST", "/sign-in", "", sign_in.sign_in, SignInBody, deed="sign-in"),
     Operation("POST", "/sign-out", "", sign_in.sign_out),
     Operation(
@@ -483,10 +495,11 @@ def application(
     kept: Sessions,
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0),
     purger: Purger | None = None,
+    oidc: oidc_sign_in.OidcSignIn | None = None,
 ) -> Starlette:
     """The ASGI application over a service and the sessions of users. `say` hears of errors of ours; `connections` gives
     how many there are, and how many were dropped for there being too many. `purger` is who purges; without one nothing
-    is archived.
+    is archived. `oidc` signs people in to the page.
     """
     routes = [
         Route(
@@ -501,6 +514,7 @@ def application(
     app = Starlette(routes=[*routes, *page_routes()], exception_handlers={404: _failed, 405: _failed})
     app.state.service = service
     app.state.authorization = authorization
+    app.state.oidc = oidc
     app.state.lasting = Lasting()
     app.state.watching = watching.Watching(service, service.runtime)
     app.state.derived = derived.Derived(service)

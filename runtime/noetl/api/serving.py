@@ -20,7 +20,10 @@ from noetl.api.bearer_tokens import BearerToken
 from noetl.api.bounded import protocol_in
 from noetl.api.connections import Book, ConnectionLimits
 from noetl.api.notifier import Notifier
+from noetl.api.oidc_sign_in import OidcSignIn
 from noetl.api.page_sessions import PageSessions
+from noetl.api.pending_sign_in import PendingSignIns
+from noetl.api.people import People
 from noetl.api.routes import application
 from noetl.api.scheduling import Scheduling
 from noetl.api.service import DRAIN, ApiService, Compile
@@ -35,6 +38,7 @@ from noetl.app.runtime import Runtime
 from noetl.app.script_letters import keep_up
 from noetl.app.telling import deliveries_of
 from noetl.app.upkeep import Upkeep, UpkeepJob
+from noetl.clients.oidc_provider import OidcProvider
 from noetl.host.log_lines import log_line
 from noetl.ports.user_sessions import Sessions
 from noetl.server.service import Service
@@ -67,6 +71,10 @@ class Listening(NamedTuple):
     """Where workers on other machines reach it; empty: where it listens."""
     bus_url: str = ""
     """Where messages are that start playbooks; empty for nowhere."""
+    people: People | None = None
+    """Who signs in to the page by OpenID Connect."""
+    public_url: str = ""
+    """Where browsers reach the page; empty: where it listens."""
 
 
 class BadCertificate(Exception):
@@ -100,8 +108,9 @@ def serve(
     book = Book(_bounds(listening, _open_files()), lines.say)
     notifier = Notifier()
     service, registry = server_of(runtime, bus, notifier.notify, lines.say, asked)
-    kept = PageSessions(runtime.store.claims_key, encrypted=listening.behind_proxy)
+    kept = PageSessions(runtime.store.claims_key, encrypted=listening.behind_proxy, people=listening.people)
     authorization = Authorization(listening.tokens, kept)
+    pages: list[str] = [listening.public_url]
     app = application(
         ApiService(runtime, service, notifier, compiler, registry, asked),
         authorization,
@@ -109,6 +118,7 @@ def serve(
         sessions,
         book.counts,
         None if retention is None else retention.purger,
+        _oidc(runtime, listening, pages, lines.say),
     )
     server = _Server(_config(app, listening, book))
     driving = _Driving(service, server, lines.say)
@@ -118,6 +128,7 @@ def serve(
         host, port = bound.getsockname()[:2]
         if registry is not None:
             registry.url = listening.announced or _url(listening, _name_of(host), port)
+        pages[0] = listening.public_url or _url(listening, host, port)
         driving.start()
         for thread in aside:
             thread.start()
@@ -134,6 +145,16 @@ def serve(
             # what it owns, so the process may end over it.
             aside[0].join(10)
     return not driving.failed
+
+
+def _oidc(
+    runtime: Runtime, listening: Listening, pages: Sequence[str], say: Callable[[str], None]
+) -> OidcSignIn | None:
+    """The sign-in by OpenID Connect to the page at the first of `pages`, which is known once the server listens."""
+    if listening.people is None:
+        return None
+    pending = PendingSignIns(runtime.store.claims_key, encrypted=listening.behind_proxy)
+    return OidcSignIn(OidcProvider(listening.people.party), listening.people, pending, lambda: pages[0], say)
 
 
 def _aside(

@@ -16,6 +16,7 @@ from noetl.api.bearer_tokens import TokenProblem, read_tokens
 from noetl.app.adapters import reach_bus, schema_of
 from noetl.bus import BusFailure
 from noetl.cli.listening_options import ListeningOptions
+from noetl.cli.oidc_options import OidcOptions, OidcTrouble
 from noetl.cli.stores import path_of, without_secrets
 from noetl.cli.text import amount, escaped
 from noetl.clients import object_storage
@@ -28,10 +29,14 @@ class CheckedServer(NamedTuple):
     """How a server is told to serve."""
 
     place: ListeningOptions
+    oidc: OidcOptions
     tokens: str
     store: str
     bus: str | None
     archive: str | None
+
+
+_NO_OIDC = OidcOptions(None, None, None, None, (), None)
 
 
 class NotServing(Exception):
@@ -48,7 +53,7 @@ def tell_checks(checks: Checks) -> int:
     for part, look in checks:
         try:
             said, is_good = look(), True
-        except (NotServing, TokenProblem, StoreFailure, BusFailure) as problem:
+        except (NotServing, OidcTrouble, TokenProblem, StoreFailure, BusFailure) as problem:
             said, is_good = str(problem), False
         good = good and is_good
         click.echo(f"{'ok' if is_good else 'wrong':5}  {part}: {escaped(masked(said))}")
@@ -61,6 +66,8 @@ def server_checks(server: CheckedServer) -> Iterator[tuple[str, Callable[[], str
     if server.place.tls_cert is not None:
         yield "certificate", lambda: _certificate(server)
     yield "tokens", lambda: _tokens(server)
+    if server.oidc != _NO_OIDC:
+        yield "oidc", lambda: _oidc(server)
     yield "store", lambda: _store(server)
     if server.bus is not None:
         yield "bus", lambda: _bus(server.bus or "")
@@ -103,7 +110,7 @@ def _free(host: str, port: int) -> str:
 
 def _address(server: CheckedServer) -> str:
     place = server.place
-    if wrong := place.wrong(has_tokens=bool(read_tokens(server.tokens))):
+    if wrong := place.wrong(has_tokens=bool(read_tokens(server.tokens)) or server.oidc.issuer is not None):
         raise NotServing(wrong)
     return _free(place.host, place.port)
 
@@ -120,7 +127,27 @@ def _certificate(server: CheckedServer) -> str:
 
 def _tokens(server: CheckedServer) -> str:
     found = read_tokens(server.tokens)
+    if server.oidc.issuer is not None and not found:
+        return "none: commands cannot ask it, only who signs in to the page"
     return f"{amount(len(found), 'token')} in {server.tokens}" if found else "none: who reaches it may do all"
+
+
+def _oidc(server: CheckedServer) -> str:
+    place, oidc = server.place, server.oidc
+    if wrong := oidc.wrong(place.host, behind_proxy=place.behind_proxy):
+        raise NotServing(wrong)
+    people = oidc.people(lambda said: None)
+    if people is None:
+        return f"none; the page is at {oidc.public_url}"
+    from noetl.clients.http import waited
+    from noetl.clients.oidc_provider import OidcProvider, ProviderProblem
+
+    try:
+        waited(OidcProvider(people.party).metadata)
+    except ProviderProblem as problem:
+        raise NotServing(str(problem)) from None
+    page = oidc.public_url or f"http{'s' if place.tls_cert is not None else ''}://{place.where}"
+    return f"{people.party.issuer}, which is to send browsers back to {page.rstrip('/')}/sign-in/return"
 
 
 def _store(server: CheckedServer) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,10 +17,11 @@ from noetl.cli.durability import durability_option
 from noetl.cli.environment import env_option
 from noetl.cli.keeping import Keeping, archive_option, retain_audit_option, retain_option
 from noetl.cli.listening_options import ListeningOptions, listening_options
+from noetl.cli.oidc_options import OidcOptions, OidcTrouble, oidc_options
 from noetl.cli.remote import ask_server, connected
 from noetl.cli.settings_file import settings_option
 from noetl.cli.stores import opened_runtime, path_option, store_option
-from noetl.cli.text import Problem
+from noetl.cli.text import Problem, escaped
 from noetl.cli.tracing import telling_here
 from noetl.host.environment import Environment
 from noetl.host.log_lines import log_line
@@ -27,11 +29,16 @@ from noetl.host.process_secrets import learn_file
 from noetl.ports import Fence
 from noetl.ports.user_sessions import Sessions
 
+if TYPE_CHECKING:
+    from noetl.api.people import People
+    from noetl.api.serving import Listening
+
 
 @click.group("server", short_help="Serve the API and drive executions.", invoke_without_command=True)
 @settings_option
 @click.option("--check-config", is_flag=True, help="Say whether it could serve so, and begin nothing.")
 @listening_options
+@oidc_options
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @durability_option
 @click.option(
@@ -53,6 +60,7 @@ def server(
     context: click.Context,
     check_config: bool,
     place: ListeningOptions,
+    oidc: OidcOptions,
     slots: int,
     every_event: bool,
     bus_url: str | None,
@@ -76,29 +84,28 @@ def server(
     --retain completed=7d --retain 'etl/*:any=36h' purges executions that have been over for so long; the first rule
     that fits one counts, and what none fits is kept for ever.
 
-    Options may stand in a file (--settings), and --check-config says whether all is well with them.
+    With --oidc-issuer people sign in to the page. Options may stand in a file (--settings); --check-config checks them.
     """
     if context.invoked_subcommand is not None:
         return 0
     try:
         from noetl.api.compiling import compiled_source
-        from noetl.api.serving import BadCertificate, Listening, ServingCallbacks, serve
+        from noetl.api.serving import BadCertificate, ServingCallbacks, serve
     except ImportError as missing:
         raise Problem(f"the server needs the extra: pip install 'noetlc[server]' ({missing})") from None
     from noetl.cli.token import tokens_path_of
 
     tokens_path = place.tokens_path or tokens_path_of(url)
     if check_config:
-        return _check(place, tokens_path, url, bus_url, keeping)
-    tokens = _tokens(tokens_path)
-    _check_listening(place, bool(tokens()))
+        return _check(place, oidc, tokens_path, url, bus_url, keeping)
+    tokens, people = _tokens(tokens_path), _people(place, oidc)
+    _check_listening(place, bool(tokens()) or people is not None)
     settings = Settings(
         folders, slots=slots, limits=limits, log=log, fence=fence, requirements=requirements, environment=environment,
         every_event=every_event, tracing=telling_here(), tells_lifecycle=is_verbose(),
     )  # fmt: skip
     with opened_runtime(url, settings) as runtime, bus_at(bus_url, limits) as bus:
-        files = place.tls_cert, place.tls_key
-        listening = Listening(place.host, place.port, tokens, *files, place.behind_proxy, place.announce, bus_url or "")
+        listening = _listening(place, oidc, tokens, people, bus_url or "")
         try:
             compiler, retention = partial(compiled_source, folders=folders), keeping.retention_of(runtime)
             with closing(_sessions(bus_url, runtime.secrets_path)) as sessions:
@@ -111,10 +118,32 @@ def server(
     return 0 if good else 3
 
 
-def _check(place: ListeningOptions, tokens_path: str, url: str, bus_url: str | None, keeping: Keeping) -> int:
+def _check(
+    place: ListeningOptions, oidc: OidcOptions, tokens_path: str, url: str, bus_url: str | None, keeping: Keeping
+) -> int:
     from noetl.cli.check_config import CheckedServer, server_checks, tell_checks
 
-    return tell_checks(server_checks(CheckedServer(place, tokens_path, url, bus_url, keeping.archive)))
+    return tell_checks(server_checks(CheckedServer(place, oidc, tokens_path, url, bus_url, keeping.archive)))
+
+
+def _people(place: ListeningOptions, oidc: OidcOptions) -> People | None:
+    """Who signs in by OpenID Connect. Raises UsageError, Problem."""
+    if wrong := oidc.wrong(place.host, behind_proxy=place.behind_proxy):
+        raise click.UsageError(escaped(wrong))
+    try:
+        return oidc.people(say)
+    except OidcTrouble as problem:
+        raise Problem(str(problem)) from None
+
+
+def _listening(
+    place: ListeningOptions, oidc: OidcOptions, tokens: TokenFile, people: People | None, bus_url: str
+) -> Listening:
+    """Where a server listens, and who may ask it."""
+    from noetl.api.serving import Listening
+
+    files, page = (place.tls_cert, place.tls_key), (people, oidc.public_url or "")
+    return Listening(place.host, place.port, tokens, *files, place.behind_proxy, place.announce, bus_url, *page)
 
 
 def _check_listening(place: ListeningOptions, has_tokens: bool) -> None:

@@ -20,7 +20,7 @@ from noetl.api.page_sessions import LASTS, PageSessions
 from noetl.api.static_page import FILES, POLICY
 
 FOLDER = ROOT / "runtime" / "noetl" / "page"
-UNLIMITED = {"expires": None, "paths": [], "pools": []}
+UNLIMITED = {"expires": None, "paths": [], "pools": [], "issuer": None}
 TOKENS = [BearerToken(role, role, digest_of(f"secret-{role}")) for role in ROLES]
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.js"))
 COMPRESSED = 150_000

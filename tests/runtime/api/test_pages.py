@@ -136,7 +136,7 @@ def _path(up: Served, row: Operation) -> str:
     )
 
 
-READING = [row for row in ROUTES if row.method == "GET"]
+READING = [row for row in ROUTES if row.method == "GET" and row.status == 200]
 LISTS = [row for row in READING if row.pages is not None and row.pages.rows]
 
 
