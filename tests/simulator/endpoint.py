@@ -1,6 +1,6 @@
 """The bus as one simulated process sees it: a `Bus` and a `Broadcasts` on the network."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -65,6 +65,8 @@ class Endpoint:
         self._silent: dict[str, int] = {}
         self._asked: dict[str, list[AskedTicket]] = {}
         self._numbers = count()
+        self._narrow: dict[str, int] = {}
+        self._seen = Counter[str]()
         self._reported: dict[str, list[Waited]] | None = None
         self._answers: dict[str, list[Waited]] | None = None
         network.join(self)
@@ -83,6 +85,7 @@ class Endpoint:
         data = self._sized(write_order(order))
         if not pool.startswith("@"):
             self._network.publish(pool, key, data, self)
+            self._seen[pool] += 1
             return
         self._network.tell_all(lambda other: other.hear_addressed(pool, key, data, self.address))
 
@@ -235,10 +238,24 @@ class Endpoint:
 
     def narrow(self, pool: str, most: int) -> None:
         """`Bus.narrow`."""
+        self._narrow[pool] = most
+        self._seen[pool] = self._network.load(pool)
+
+    def look_at(self, pool: str) -> None:
+        """Look how much lies in a queue."""
+        self._seen[pool] = self._network.load(pool)
+        self.wake()
+
+    def has_narrowed(self, pool: str) -> bool:
+        """Whether it takes less room in a queue than there is."""
+        return bool(self._narrow.get(pool))
 
     def room(self, pool: str) -> int:
         """`Bus.room`."""
-        return ROOM if self.is_linked else 0
+        if not self.is_linked:
+            return 0
+        most = self._narrow.get(pool)
+        return most - self._seen[pool] if most else ROOM
 
     def due(self) -> int | None:
         """`Bus.due`."""

@@ -6,8 +6,9 @@ Everything goes as bytes, so no two processes share an object.
 """
 
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from noetl.ports.bus import DeadLetter
@@ -24,6 +25,9 @@ CONFIRM_WITHIN = 5 * SECOND
 
 REMEMBERED = 10 * SECOND
 """How long a queue knows the key of an order that it took."""
+
+LOOK_AGAIN = SECOND // 50
+"""How long it takes at most until a server knows of room in a queue that was full for it."""
 
 MOST_DELIVERIES = 50
 """An order that is handed out so often is given up; more than any fault here costs."""
@@ -58,6 +62,7 @@ class Network:
         self._chance = chance
         self._odds = odds
         self._queues: dict[str, WorkQueue] = {}
+        self._on_its_way = Counter[str]()
         self._endpoints: dict[str, Endpoint] = {}
 
     def join(self, endpoint: "Endpoint") -> None:
@@ -94,9 +99,21 @@ class Network:
             delay = self._delay()
             while self.hits(self._odds.dropped):
                 delay += CONFIRM_WITHIN
+            self._on_its_way[pool] += 1
             self.timeline.after(delay, lambda: self._published(pool, key, data, sender))
 
+    def room_came(self, pool: str) -> None:
+        """Servers that have a queue narrow look now and then how much lies there, each at a time of its own."""
+        for endpoint in self._endpoints.values():
+            if endpoint.has_narrowed(pool):
+                self.timeline.after(self._chance.randint(0, LOOK_AGAIN), partial(endpoint.look_at, pool))
+
+    def load(self, pool: str) -> int:
+        """How many orders lie in a queue, or are on their way there."""
+        return self.queue(pool).size + self._on_its_way[pool]
+
     def _published(self, pool: str, key: str, data: bytes, sender: "Endpoint") -> None:
+        self._on_its_way[pool] -= 1
         if sender.is_alive:
             self.queue(pool).add(key, data, sender.address)
             self.wake_takers(pool)
@@ -229,6 +246,7 @@ class WorkQueue:
     def _forget(self, item: Item) -> None:
         if self._items.get(item.key) is item:
             del self._items[item.key]
+            self._network.room_came(self._pool)
         if item in self._waiting:
             self._waiting.remove(item)
 

@@ -18,6 +18,7 @@ from noetl.ports.needs import Needs
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane, EventObserver
 from noetl.server.journal import Batching
+from noetl.server.namespaces.shares import NamespaceShares
 from noetl.server.service import Service
 from noetl.server.workers.leases import Leases
 from noetl.server.workers.macs import Macs
@@ -125,6 +126,7 @@ class ServerProcess:
             find=lambda caller, path: shared.programs[shared.paths[path]], load=lambda digest: shared.programs[digest],
             observe=observe,
             tracker=RemoteWorkers(self.leases, registry, Macs(self.disk.claims_key)), batching=batching,
+            shares=NamespaceShares(shared.store.namespaces.rows, steady),
         )  # fmt: skip
         self.service = Service(
             self.control, store=self.disk, worker=IdleWorker(), waiter=self, clock=steady,
