@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from types import ModuleType
 
 import pytest
 
-from noetl.ports import ExecutionRow, Store
+from noetl.ports import ExecutionRow, Store, StoreFailure
 from noetl.ports.idempotency import StartKey
 from noetl.ports.namespaces import Namespaced, NamespaceRow, Namespaces, NamespaceUse, PrefixTaken, QuotaExceeded
 
@@ -146,6 +147,29 @@ def test_of_many_that_begin_at_once_as_many_begin_as_there_are_places(open_store
     # A minute passes nowhere near: the second bucket fills by one start in it.
     assert sum(one for one, _ in begun) == 20 and 13 <= sum(other for _, other in begun) <= 14
     assert next(use.open for use in kept(stores[0]).uses(kept(stores[0]).rows())) == 20
+
+
+def test_what_fails_on_its_way_takes_nothing_and_its_repeat_takes_one(open_store: Open, adapter: ModuleType) -> None:
+    at: list[str] = []
+
+    def fail(point: str) -> None:
+        if point in at:
+            raise StoreFailure(point)
+
+    store = open_store(fail)
+    points = [point for point in adapter.FAULT_POINTS if point.startswith("create.")]
+    row = NamespaceRow("a", {}, "a/", open_executions=9, starts_per_minute=1, burst=len(points))
+    kept(store).put(row)
+    for number, point in enumerate(points, 1):
+        at.append(point)
+        with pytest.raises(StoreFailure):
+            begin(store, f"x{number}")
+        at.clear()
+        assert kept(store).uses((row,))[0].open == number - (point != "create.after_commit")
+        begin(store, f"x{number}")
+    # Each took one start of the bucket, and only one.
+    with pytest.raises(QuotaExceeded, match="starts a minute"):
+        begin(store, "x9")
 
 
 def test_without_a_namespace_nothing_is_refused_and_an_actor_changes_nothing(store: Store) -> None:

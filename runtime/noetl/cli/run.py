@@ -77,7 +77,7 @@ def run(
     declares the input as `type: string`.
 
     Exit codes: 0 completed, 1 failed, 4 blocked or cancelled, 5 stopped and can be resumed, or no room to
-    store anything.
+    store anything, or no place by a quota of its namespace.
     """
     base = _base_payload(source, payload, sets, options.script)
     request = Request(

@@ -47,6 +47,8 @@ def start(
     execution all the same. With --key that holds for other calls of the command too: the second one names the execution
     of the first, and is refused where it asks for another playbook or payload.
 
+    Exit code 5: a quota of its namespace has no place for it now.
+
     Exit codes with --follow: 0 completed, 1 failed, 4 blocked or cancelled, 5 when the server went away and none came
     back at its address.
     """

@@ -316,6 +316,27 @@ def test_what_cannot_be_mapped_is_a_dead_letter_and_what_cannot_be_started_comes
     starter.close()
 
 
+def test_a_message_waits_until_its_namespace_has_a_place(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noetl.api.message_starts.AGAIN", 0.5)
+    put(server)
+    spec = {"apiVersion": "noetl.io/v2", "kind": "Namespace", "metadata": {"name": "t"}, "spec": {"prefix": "t/"}}
+    assert server.client.put("/namespaces/t", json=spec).status_code == 200
+    assert server.client.post("/namespaces/t/pause").json()["paused"]
+    starter = starter_of(server)
+    publish({"n": 7})
+
+    def trouble() -> str:
+        starter.look()
+        return str(server.client.get("/triggers/orders").json()["trouble"])
+
+    waited_for(lambda: trouble() == "namespace `t` is paused", "it is not refused")
+    assert (pending(server), numbers(server)) == (1, [])
+    server.client.post("/namespaces/t/resume")
+    waited_for(lambda: (starter.look(), pending(server) == 0)[1], "it is not started")
+    assert numbers(server) == [7]
+    starter.close()
+
+
 def test_a_stream_that_was_made_again_has_other_messages(server: Served) -> None:
     """Their numbers begin anew."""
     put(server)
