@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from noetl.host.engine_files import make_folder
-from noetl.ports.scopes import path_trouble, pool_trouble
+from noetl.ports.scopes import MOST, path_trouble, pool_trouble
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
@@ -206,6 +206,8 @@ def _texts_of(path: str, name: str, row: dict[str, Json], key: str, trouble: Cal
     texts = row[key]
     if not isinstance(texts, list) or not texts:
         raise TokenProblem(f"{path}: `{key}` of the token `{name}` is a list of texts that is not empty")
+    if len(texts) > MOST:
+        raise TokenProblem(f"{path}: `{key}` of the token `{name}` has {len(texts)} texts; at most {MOST} are taken")
     for text in texts:
         if why := trouble(text) if isinstance(text, str) else f"{json.dumps(text)} is no text":
             raise TokenProblem(f"{path}: `{key}` of the token `{name}`: {why}")

@@ -150,7 +150,11 @@ def check_document(runtime: Runtime, spec: Mapping[str, Json]) -> None:
     found = runtime.store.plan_at(str(path), version if isinstance(version, int) else None)
     if found is None:
         raise Forbidden(f"`{path}` is not registered, so that its pools are not known: register it first")
-    check_start(runtime, runtime.programs.load(found[0]))
+    try:
+        program = runtime.programs.load(found[0])
+    except (NotFound, PlanError):
+        raise Forbidden(f"`{path}` cannot be read, so that its pools are not known") from None
+    check_start(runtime, program)
 
 
 def scoped_key(key: StartKey) -> StartKey:

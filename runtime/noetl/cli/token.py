@@ -20,7 +20,7 @@ from noetl.api.bearer_tokens import (
 from noetl.cli.acting import record_beside
 from noetl.cli.stores import json_option, path_of, store_option
 from noetl.cli.text import Problem, escaped, json_text, moment, table
-from noetl.ports.scopes import path_trouble, pool_trouble
+from noetl.ports.scopes import MOST, path_trouble, pool_trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +63,8 @@ def _checked_texts(trouble: Callable[[str], str]) -> Callable[..., tuple[str, ..
         for text in texts:
             if why := trouble(text):
                 raise click.UsageError(f"{option.opts[0]}: {escaped(why)}")
+        if len(texts) > MOST:
+            raise click.UsageError(f"{option.opts[0]}: {len(texts)} are given; a token has at most {MOST}")
         return tuple(dict.fromkeys(texts))
 
     return checked

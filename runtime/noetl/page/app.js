@@ -7,6 +7,7 @@ import { findingView } from './findings.js';
 import { field } from './forms.js';
 import { playbookView, playbooksView } from './playbooks.js';
 import { scheduleView, schedulesView } from './schedules.js';
+import { endWords, isLimited, scopeWords } from './scopes.js';
 import { Refusal, get, post, whenSignedOut } from './server.js';
 import { signalsView } from './signals.js';
 import { triggerView } from './triggers.js';
@@ -16,16 +17,16 @@ import { workersView } from './workers.js';
  * A view: its element, and what ends it. `turn` takes another query of the same place; where there is none, the view is
  * made anew.
  * @typedef {{element: HTMLElement, title: string, close: () => void, turn?: (query: URLSearchParams) => void}} View
- * @typedef {{name: string | null, role: string, operates: boolean}} Person
+ * @typedef {{name: string | null, role: string, operates: boolean, expires: string | null, paths: string[], pools: string[]}} Person
  */
 
-/** @type {{name: string, place: string}[]} */
+/** `whole`: only for whoever has no scope. @type {{name: string, place: string, whole?: boolean}[]} */
 const PLACES = [
   { name: 'Executions', place: '#/executions' },
   { name: 'Playbooks', place: '#/playbooks' },
   { name: 'Schedules', place: '#/schedules' },
-  { name: 'Signals', place: '#/signals' },
-  { name: 'Workers', place: '#/workers' },
+  { name: 'Signals', place: '#/signals', whole: true },
+  { name: 'Workers', place: '#/workers', whole: true },
 ];
 
 /** @type {[RegExp, (found: string[], query: URLSearchParams, person: Person) => View][]} */
@@ -35,7 +36,7 @@ const VIEWS = [
   [/^\/playbooks$/, (_, query, person) => playbooksView(query, person)],
   [/^\/playbooks\/(.+)$/, ([path], query, person) => playbookView(path, query, person)],
   [/^\/findings\/([^/]+)$/, ([name]) => findingView(name)],
-  [/^\/schedules$/, () => schedulesView()],
+  [/^\/schedules$/, (_, _query, person) => schedulesView(person)],
   [/^\/schedules\/(.+)$/, ([name], _query, person) => scheduleView(name, person)],
   [/^\/triggers\/(.+)$/, ([name], _query, person) => triggerView(name, person)],
   [/^\/signals$/, (_, query) => signalsView(query)],
@@ -90,9 +91,9 @@ function route() {
 
 function head() {
   const [place] = here();
-  const links = PLACES.map((one) => h('a', { href: one.place, 'aria-current': place.startsWith(one.place.slice(1)) ? 'page' : null }, one.name));
+  const links = PLACES.filter((one) => person && !(one.whole && isLimited(person))).map((one) => h('a', { href: one.place, 'aria-current': place.startsWith(one.place.slice(1)) ? 'page' : null }, one.name));
   const who = person && h('div', { class: 'who' },
-    h('span', { title: person.name ? `Signed in with the token ${person.name}` : 'This server has no tokens' }, person.name || 'local', h('small', null, person.role)),
+    h('span', { title: person.name ? ['Signed in with the token', person.name, endWords(person)].join(' ').trim() : 'This server has no tokens' }, person.name || 'local', h('small', null, person.role), isLimited(person) && h('small', { class: 'scope' }, scopeWords(person))),
     person.name && h('button', { class: 'bare', onclick: signOut }, 'Sign out'));
   const nav = h('nav', { 'aria-label': 'Places' }, person ? links : null);
   show(top_, h('a', { class: 'brand', href: '#/executions' }, h('img', { src: 'page/icon.svg', alt: '', width: 24, height: 24 }), 'noetl'),

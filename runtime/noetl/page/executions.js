@@ -4,6 +4,7 @@ import { cancel, pause, rerun, resume, signal } from './actions.js';
 import { countsPanel, quoted } from './counts.js';
 import { badge, h, say, show, sign, wordsOf } from './dom.js';
 import { leave } from './lists.js';
+import { scopeHint } from './scopes.js';
 import { get, server } from './server.js';
 import { ago, many, millis, moment, took } from './times.js';
 
@@ -55,7 +56,7 @@ export function executionsView(query, person) {
   const counted = countsPanel((group) => filter('by', group), (term) => add(term));
   const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
   const examples = h('details', { class: 'words' }, h('summary', null, 'Words'), h('div', { class: 'names' }, WORDS.map((word) => h('button', { type: 'button', class: 'chip', onclick: () => add(word) }, word))));
-  const element = h('section', { class: 'list' }, h('h1', null, 'Executions'), h('div', { class: 'filters' }, chips, h('label', { class: 'check' }, onlyTop, 'Without children'), counted.select, search), examples, counted.element, problem, table, empty, bar);
+  const element = h('section', { class: 'list' }, h('h1', null, 'Executions'), h('div', { class: 'filters' }, chips, h('label', { class: 'check' }, onlyTop, 'Without children'), counted.select, search), examples, counted.element, scopeHint(person), problem, table, empty, bar);
 
   const filters = () => ({ status: query.get('status') || '', text: query.get('text') || '', query: query.get('query') || '', top: query.get('top') === 'true' });
 

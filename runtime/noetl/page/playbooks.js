@@ -5,6 +5,7 @@ import { h, prose, show, sign, trouble, wordsOf } from './dom.js';
 import { findingsOf, marks, notes, summary } from './findings.js';
 import { back, leave, stand } from './lists.js';
 import { picture, placePicture } from './picture.js';
+import { scopeHint } from './scopes.js';
 import { all, get, postText, server } from './server.js';
 import { linesOf, listing, reveal } from './source.js';
 import { declaredIn, start } from './starting.js';
@@ -20,7 +21,7 @@ export function playbooksView(query, person) {
   const list = h('ul', { class: 'catalogue' });
   const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
   const file = h('input', { type: 'file', accept: '.yaml,.yml', hidden: true, 'aria-label': 'File of a playbook', onchange: register });
-  const element = h('section', null, h('h1', null, 'Playbooks'), h('div', { class: 'filters' }, person.operates ? [h('button', { type: 'button', onclick: () => file.click() }, 'Register…'), file] : null, search), problem, list);
+  const element = h('section', null, h('h1', null, 'Playbooks'), h('div', { class: 'filters' }, person.operates ? [h('button', { type: 'button', onclick: () => file.click() }, 'Register…'), file] : null, search), scopeHint(person), problem, list);
   /** @type {any[]} */
   let rows = [];
   function draw() {

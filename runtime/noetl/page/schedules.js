@@ -2,6 +2,7 @@
 
 import { execution, h, prose, show, sign, trouble, wordsOf } from './dom.js';
 import { ask, field, tell } from './forms.js';
+import { scopeHint } from './scopes.js';
 import { all, get, post } from './server.js';
 import { keys } from './starting.js';
 import { ago, many, millis, moment, took } from './times.js';
@@ -65,12 +66,12 @@ export function looking(title, ask_, draw) {
   };
 }
 
-/** All schedules and triggers. @returns {import('./app.js').View} */
-export function schedulesView() {
+/** All schedules and triggers. @param {import('./app.js').Person} person @returns {import('./app.js').View} */
+export function schedulesView(person) {
   return looking('Schedules and triggers', async (signal) => {
     const [schedules, triggers] = await Promise.all([all('schedules', {}, 'schedules', signal), all('triggers', {}, 'triggers', signal)]);
     return { schedules, triggers };
-  }, ({ schedules, triggers }) => [h('h1', null, 'Schedules and triggers'), h('div', { class: 'pools' },
+  }, ({ schedules, triggers }) => [h('h1', null, 'Schedules and triggers'), scopeHint(person), h('div', { class: 'pools' },
     card('Schedules', schedules, (one) => [h('a', { href: `#/schedules/${encodeURIComponent(one.name)}` }, one.name), state(one), h('span', { class: 'dim' }, one.times), one.due ? h('span', { class: 'dim', title: one.due }, `next ${moment(millis(one.due))}`) : null, lateness(one)], 'noetl schedules put FILE'),
     card('Triggers', triggers, (one) => [h('a', { href: `#/triggers/${encodeURIComponent(one.name)}` }, one.name), state(one), h('span', { class: 'dim' }, one.waits_for)], 'noetl triggers put FILE'))]);
 }

@@ -2,6 +2,7 @@
 
 import { h, show, sign, trouble } from './dom.js';
 import { ask, tell } from './forms.js';
+import { endWords, scopeWords } from './scopes.js';
 import { all, post } from './server.js';
 import { millis, moment } from './times.js';
 
@@ -54,7 +55,7 @@ export function workersView(person) {
     const credentials = person.operates ? await all('credentials', {}, 'credentials', closing.signal) : null;
     const tokens = person.role === 'admin' ? await all('tokens', {}, 'tokens', closing.signal) : null;
     show(names, credentials && named('Credentials', credentials, (one) => [h('span', { class: 'dim' }, one.type), h('span', { class: 'dim' }, `stored ${moment(millis(one.changed))}`)], ['None is kept beside this server. ', h('code', null, 'noetl credential add NAME'), ' stores one.']),
-      tokens && named('Tokens', tokens, (one) => h('span', { class: 'token' }, one.role), ['This server has no tokens: everybody who can reach it may do everything. ', h('code', null, 'noetl token add NAME --role viewer'), ' makes one.']));
+      tokens && named('Tokens', tokens, (one) => [h('span', { class: 'token' }, one.role), h('span', { class: 'dim' }, [scopeWords(one), endWords(one)].filter(Boolean).join(', '))], ['This server has no tokens: everybody who can reach it may do everything. ', h('code', null, 'noetl token add NAME --role viewer'), ' makes one.']));
   }
 
   /** @param {any} worker */

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LONGEST = 512
 """The most characters of a prefix or of the name of a pool."""
 
+MOST = 100
+"""The most prefixes or pools of a token: each is a part of the condition of each list."""
+
 
 def is_within(path: str, prefixes: Sequence[str]) -> bool:
     """Whether a playbook path is one of a scope."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from harness.serving import Served, served, until
+from harness.serving import Served, served, signed, until
 from noetl.api.bearer_tokens import BearerToken, digest_of
 from noetl.api.operation import EXECUTION, OWN, PLAN, PLAYBOOK, WITHIN, WORK, Operation
 from noetl.api.problems import Forbidden
@@ -23,6 +23,8 @@ TOKENS = [
     BearerToken("ann", "admin", digest_of("ann"), paths=("team-a/",)),
     BearerToken("gpu", "operator", digest_of("gpu"), pools=("gpu",)),
     BearerToken("worker", "worker", digest_of("worker"), pools=("gpu",)),
+    BearerToken("hand", "worker", digest_of("hand"), paths=("team-a/",)),
+    BearerToken("bob", "viewer", digest_of("bob"), paths=("team-b/",)),
 ]
 WAITS = "workflow:\n  - step: start\n    tool: {kind: wait, events: [go]}\n"
 NAMES = {"execution_id": "no-such", "digest": "abc123", "path": "team-b/none", "name": "none", "group": "status"}
@@ -164,7 +166,8 @@ def test_counts_and_pages_are_of_what_is_in_scope(teams: Teams) -> None:
     assert sum(teams.ask("GET", "/counts", by="root").json().values()) == 3
     rows = teams.ask("GET", "/counts/status").json()["counts"]
     assert [row["count"] for row in rows] == [1]
-    assert [row["execution_id"] for row in teams.ask("GET", "/executions").json()["executions"]] == [teams.mine]
+    rows = teams.ask("GET", "/executions").json()["executions"]
+    assert [row["execution_id"] for row in rows] == [teams.mine]
     # The other team's is newer, so that this one stands behind it: an id that nobody has shows nothing, too.
     assert teams.ask("GET", f"/executions?before={teams.theirs}").json()["executions"] == []
     assert len(teams.ask("GET", f"/executions?before={teams.theirs}", by="root").json()["executions"]) == 2
@@ -285,11 +288,65 @@ def test_values_are_those_of_the_team_and_of_who_hands_them_over(teams: Teams) -
     assert teams.ask("POST", "/blobs", {"reference": theirs}, by="root").status_code == 200
 
 
-def test_refusals_are_in_the_audit(teams: Teams) -> None:
-    teams.ask("GET", f"/executions/{teams.theirs}/result")
-    rows = teams.ask("GET", "/audit?who=ann&outcome=refused&limit=1", by="root").json()["audit"]
-    assert rows[0]["subject"] == teams.theirs and rows[0]["deed"] == "GET /executions/{execution_id}/result"
-    assert rows[0]["reason"] == "out of the scope of the token, or not there"
+def test_a_child_of_another_team_is_seen_by_its_own_path(teams: Teams) -> None:
+    """Somebody without scopes registered the caller, so that it may be started."""
+    source = _source("team-a/caller", CALLS % "team-b/one")
+    assert teams.ask("POST", "/playbooks", source, by="root").status_code == 201
+    caller = teams.ask("POST", "/executions", {"path": "team-a/caller"}).json()["execution_id"]
+    children = f"/executions?parent={caller}"
+    until(lambda: bool(teams.ask("GET", children, by="root").json()["executions"]))
+    child = teams.ask("GET", children, by="root").json()["executions"][0]["execution_id"]
+    assert teams.ask("GET", children).json()["executions"] == []
+    statuses = {
+        (by, name): teams.ask("GET", f"/executions/{of}", by=by).status_code
+        for by in ("ann", "bob") for name, of in (("caller", caller), ("child", child))
+    }  # fmt: skip
+    assert statuses == {("ann", "caller"): 200, ("ann", "child"): 404, ("bob", "caller"): 404, ("bob", "child"): 200}
+    # What is handed over belongs to both sides.
+    for of in (caller, child):
+        reference = teams.up.runtime.blobs.put(of, b'"handed over"')
+        assert [teams.ask("POST", "/blobs", {"reference": reference}, by=by).status_code for by in ("ann", "bob")] == [
+            200, 200,
+        ]  # fmt: skip
+    teams.ask("POST", f"/executions/{caller}/cancel")
+    until(lambda: teams.ask("GET", f"/executions/{child}/row", by="bob").json()["status"] == "cancelled")
+
+
+def test_a_worker_hands_in_the_output_of_its_own_playbooks(teams: Teams) -> None:
+    chunk = {
+        "step": "start", "run": 1, "path": [], "task": "start", "visit": 1, "attempt": 1, "claim": 1,
+        "stream": "stdout", "offset": 0, "at": 1, "text": "printed",
+    }  # fmt: skip
+    store = teams.up.runtime.store
+    logs = [signed(store, {**chunk, "execution_id": each}) for each in (teams.mine, teams.theirs)]
+    assert teams.ask("POST", "/logs", {"logs": logs}, by="hand").json() == {"heard": 1}
+    assert "printed" in teams.ask("GET", f"/executions/{teams.mine}/logs", by="root").text
+    assert "printed" not in teams.ask("GET", f"/executions/{teams.theirs}/logs", by="root").text
+    assert teams.ask("POST", "/logs", {"logs": []}, by="hand").json() == {"heard": 0}
+    for of, status in ((teams.mine, 201), (teams.theirs, 404)):
+        assert teams.ask("PUT", f"/blobs/{of}", b"value", by="hand").status_code == status
+
+
+def test_refusals_are_in_the_audit(tmp_path: Path) -> None:
+    with served(tmp_path, *TOKENS) as up:
+        teams = Teams(up, "", "", "", "")
+        assert teams.ask("POST", "/playbooks", _source("team-b/one"), by="root").status_code == 201
+        theirs = teams.ask("POST", "/executions", {"path": "team-b/one"}, by="root").json()["execution_id"]
+        # What is not there leaves the same row: nobody tells the two apart by how long they take.
+        for name in (theirs, "nobody"):
+            teams.ask("GET", f"/executions/{name}/result")
+        teams.ask("POST", "/playbooks", _source("team-b/two"))
+        teams.ask("GET", "/metrics")
+        rows = teams.ask("GET", "/audit?who=ann&outcome=refused", by="root").json()["audit"][::-1]
+    assert [(row["deed"], row["subject"]) for row in rows] == [
+        ("GET /executions/{execution_id}/result", theirs), ("GET /executions/{execution_id}/result", "nobody"),
+        ("register", ""), ("GET /metrics", ""),
+    ]  # fmt: skip
+    assert [row["reason"] for row in rows] == [
+        "out of the scope of the token, or not there", "out of the scope of the token, or not there",
+        "the playbook `team-b/two` is out of your scope, which is `team-a/`",
+        "the token `ann` is for some playbooks only; this is for tokens without limits",
+    ]  # fmt: skip
 
 
 def test_pools_of_a_token_are_those_of_all_steps(teams: Teams) -> None:

@@ -68,6 +68,7 @@ def test_the_file_keeps_ends_and_scopes(tmp_path: Path) -> None:
         ({"expires": None}, "expires"), ({"expires": 5}, "expires"), ({"expires": "2027-01-15"}, "expires"),
         ({"paths": []}, "not empty"), ({"paths": None}, "paths"), ({"paths": "team-a/"}, "paths"),
         ({"paths": [1]}, "no text"), ({"paths": ["/"]}, "paths"), ({"pools": [""]}, "pools"), ({"pools": {}}, "pools"),
+        ({"paths": [f"t{number}/" for number in range(101)]}, "at most 100"),
     ],
 )  # fmt: skip
 def test_a_limit_that_is_not_understood_is_not_passed_over(tmp_path: Path, limits: dict[str, Any], said: str) -> None:
@@ -133,3 +134,13 @@ def test_what_has_no_scope_is_refused_to_whoever_has_one(tmp_path: Path, limits:
                 path = row.path.replace("{execution_id}", "e").replace("{digest}", "d").replace(":path}", "}")
                 response = up.client.request(row.method, path)
                 assert response.status_code == 403 and "`ann`" in response.json()["detail"], path
+
+
+def test_what_goes_on_ends_when_its_token_is_for_something_else() -> None:
+    tokens = [BearerToken("ann", "viewer", digest_of("secret"), None, ("team-a/",))]
+    lets = Authorization(lambda: tokens, PageSessions(lambda: bytes(32)))
+    connection = _connection("secret")
+    lets.check(connection, "viewer", "execution")
+    assert lets.lets(connection, "viewer", "execution")
+    tokens[0] = tokens[0]._replace(paths=("team-b/",))
+    assert not lets.lets(connection, "viewer", "execution")
