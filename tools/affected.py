@@ -64,6 +64,7 @@ VIEWS = {
     "addresses": ("lists.js",),
     "reruns": ("reruns.js",),
     "schedules": ("schedules.js", "triggers.js"),
+    "notifications": ("notifications.js", "audit.js"),
     "starting": ("starting.js",),
     "picture": ("viewport.js",),
     "scopes": ("scopes.js",),

@@ -1,10 +1,12 @@
 // The frame of the page: who is signed in, where the address leads, and the view that is shown there.
 
+import { auditView } from './audit.js';
 import { h, show, trouble, wordsOf } from './dom.js';
 import { executionView } from './execution.js';
 import { executionsView } from './executions.js';
 import { findingView } from './findings.js';
 import { field } from './forms.js';
+import { notificationView, notificationsView } from './notifications.js';
 import { playbookView, playbooksView } from './playbooks.js';
 import { scheduleView, schedulesView } from './schedules.js';
 import { endWords, isLimited, scopeWords } from './scopes.js';
@@ -20,13 +22,15 @@ import { workersView } from './workers.js';
  * @typedef {{name: string | null, role: string, operates: boolean, expires: string | null, paths: string[], pools: string[]}} Person
  */
 
-/** `whole`: only for whoever has no scope. @type {{name: string, place: string, whole?: boolean}[]} */
+/** `whole`: only for whoever has no scope; `role`: only for that role. @type {{name: string, place: string, whole?: boolean, role?: string}[]} */
 const PLACES = [
   { name: 'Executions', place: '#/executions' },
   { name: 'Playbooks', place: '#/playbooks' },
   { name: 'Schedules', place: '#/schedules' },
   { name: 'Signals', place: '#/signals', whole: true },
   { name: 'Workers', place: '#/workers', whole: true },
+  { name: 'Notifications', place: '#/notifications', whole: true },
+  { name: 'Audit', place: '#/audit', whole: true, role: 'admin' },
 ];
 
 /** @type {[RegExp, (found: string[], query: URLSearchParams, person: Person) => View][]} */
@@ -39,6 +43,9 @@ const VIEWS = [
   [/^\/schedules$/, (_, _query, person) => schedulesView(person)],
   [/^\/schedules\/(.+)$/, ([name], _query, person) => scheduleView(name, person)],
   [/^\/triggers\/(.+)$/, ([name], _query, person) => triggerView(name, person)],
+  [/^\/notifications$/, (_, _query, person) => notificationsView(person)],
+  [/^\/notifications\/(.+)$/, ([name], _query, person) => notificationView(name, person)],
+  [/^\/audit$/, (_, query) => auditView(query)],
   [/^\/signals$/, (_, query) => signalsView(query)],
   [/^\/workers$/, (_, _query, person) => workersView(person)],
 ];
@@ -91,7 +98,7 @@ function route() {
 
 function head() {
   const [place] = here();
-  const links = PLACES.filter((one) => person && !(one.whole && isLimited(person))).map((one) => h('a', { href: one.place, 'aria-current': place.startsWith(one.place.slice(1)) ? 'page' : null }, one.name));
+  const links = PLACES.filter((one) => person && !(one.whole && isLimited(person)) && (!one.role || one.role === person.role)).map((one) => h('a', { href: one.place, 'aria-current': place.startsWith(one.place.slice(1)) ? 'page' : null }, one.name));
   const who = person && h('div', { class: 'who' },
     h('span', { title: person.name ? ['Signed in with the token', person.name, endWords(person)].join(' ').trim() : 'This server has no tokens' }, person.name || 'local', h('small', null, person.role), isLimited(person) && h('small', { class: 'scope' }, scopeWords(person))),
     person.name && h('button', { class: 'bare', onclick: signOut }, 'Sign out'));

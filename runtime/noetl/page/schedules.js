@@ -33,6 +33,9 @@ function lateness(one) {
   return late > 5000 ? h('strong', { class: 'warn' }, `${took(late)} late`) : null;
 }
 
+/** What a control is called. @param {Element} control @returns {string} */
+const nameOf = (control) => control.getAttribute('aria-label') || control.textContent || '';
+
 /** A view that looks again and again, and draws what is another one. @param {string} title @param {(signal: AbortSignal) => Promise<any>} ask_ @param {(found: any, look: () => Promise<void>) => any} draw @returns {import('./app.js').View} */
 export function looking(title, ask_, draw) {
   const closing = new AbortController();
@@ -46,7 +49,10 @@ export function looking(title, ask_, draw) {
       const text = JSON.stringify(found);
       if (text === shown) return;
       shown = text;
+      // What has the keyboard has it in the new drawing, too.
+      const had = element.contains(document.activeElement) ? nameOf(/** @type {Element} */ (document.activeElement)) : '';
       show(element, draw(found, look));
+      if (had) [...element.querySelectorAll('button, a, summary')].find((/** @type {Element} */ one) => nameOf(one) === had)?.focus();
     } catch (error) {
       if (closing.signal.aborted) return;
       shown = '';
@@ -83,9 +89,9 @@ function card(title, rows, facts, command) {
       : h('p', { class: 'hint none' }, 'There is none. ', h('code', null, command), ' keeps one.'));
 }
 
-/** The crumb, the name, and what may be asked. @param {any} found @param {any[]} acts @param {any[]} facts */
-export function heading(found, acts, facts) {
-  return [h('p', { class: 'crumb' }, h('a', { href: '#/schedules' }, 'Schedules and triggers')),
+/** The crumb, the name, and what may be asked. @param {any} found @param {any[]} acts @param {any[]} facts @param {[string, string]} [above] */
+export function heading(found, acts, facts, [place, title] = ['#/schedules', 'Schedules and triggers']) {
+  return [h('p', { class: 'crumb' }, h('a', { href: place }, title)),
     h('div', { class: 'title' }, h('h1', null, found.name), state(found), h('span', { class: 'gap' }), h('div', { class: 'acts' }, acts)),
     h('p', { class: 'facts' }, facts), found.trouble ? h('p', { class: 'problem' }, prose(found.trouble)) : null];
 }
@@ -96,7 +102,7 @@ export function pausing(at, found, look) {
 }
 
 /** Ask something without a question before, and look. @param {string} path @param {() => Promise<void>} look @param {string} said */
-async function request(path, look, said) {
+export async function request(path, look, said) {
   try {
     await post(path, {});
     tell(said);

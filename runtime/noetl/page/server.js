@@ -57,6 +57,11 @@ export async function post(path, body, headers) {
   return (await asked('POST', address(path), body, undefined, headers)).json();
 }
 
+/** @param {string} path */
+export async function remove(path) {
+  await asked('DELETE', address(path));
+}
+
 /** Send a text as it is. @param {string} path @param {string} text @param {Record<string, any>} query @returns {Promise<any>} */
 export async function postText(path, text, query) {
   return (await asked('POST', address(path, query), text, undefined, { 'Content-Type': 'application/yaml' })).json();
