@@ -124,7 +124,8 @@ class Authorization:
     def _check_end(self, token: BearerToken) -> None:
         # Whoever is told has the token itself, or the cookie that was made for it.
         if token.expires is not None and token.has_expired(self._now()):
-            raise BadRequest(f"the token `{token.name}` expired at {iso_of(token.expires)}", 401)
+            end = f"{iso_of(token.expires).partition('.')[0]}Z"
+            raise BadRequest(f"the token `{token.name}` expired at {end}", 401)
 
     def _check_tries(self, connection: HTTPConnection, token: BearerToken | None) -> None:
         # Only wrong tokens count, so nobody can lock a client out whose token is right.

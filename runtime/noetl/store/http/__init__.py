@@ -182,8 +182,10 @@ class Connection:
         if response.status >= 500 or response.status == 429:
             raise NoResponse(f"{self.url}: {_detail(response)}")
         if response.status == 401:
+            detail = _detail(response)
             known = f"the one in {TOKEN} is none of its own" if _token() else f"put one that it knows into {TOKEN}"
-            raise StoreFailure(f"{self.url}: {_detail(response)}; {known}")
+            known = f"put another one into {TOKEN}" if " expired at " in detail else known
+            raise StoreFailure(f"{self.url}: {detail}; {known}")
         if response.status >= 400 and response.status != 404:
             raise StoreFailure(f"{self.url}: {_detail(response)}")
         return response
