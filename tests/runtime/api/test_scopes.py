@@ -143,8 +143,11 @@ def test_a_playbook_of_others_is_not_there(teams: Teams, row: Operation) -> None
     _same(teams, row, "team-b/one", "team-b/not", path="team-b/one")
     _same(teams, row, "team-ab/one", "team-ab/not", path="team-ab/one")
     assert teams.ask(row.method, _path(row, path="team-a/one")).status_code == 200
-    near = teams.ask(row.method, _path(row, path="team-a/ones")).json()["detail"]
-    assert "`team-a/one`" in near and "team-b" not in near
+    assert teams.ask("POST", "/playbooks", _source("team-ab/four"), by="root").status_code == 201
+    for by, near in (("root", "did you mean `team-ab/four`?"), ("ann", "")):
+        told = teams.ask(row.method, _path(row, path="team-a/four"), by=by).json()["detail"]
+        assert (near or "registered") in told and ("team-ab" in told) is bool(near)
+    assert "did you mean `team-a/one`?" in teams.ask(row.method, _path(row, path="team-a/ones")).json()["detail"]
 
 
 @pytest.mark.parametrize("row", [row for row in _rows(WITHIN) if row.method == "GET" and "{name" not in row.path],
@@ -364,6 +367,15 @@ def test_pools_of_a_token_are_those_of_all_steps(teams: Teams) -> None:
     for called, status in (("p/gpu", 201), ("p/cpu", 403), ("p/not-there", 403), ("'{{ workload.x }}'", 403)):
         source = _source("p/caller", CALLS % called, executor=gpu)
         assert teams.ask("POST", "/playbooks", source, by="gpu").status_code == status, called
+    elsewhere = teams.ask("POST", "/executions", {"path": "p/cpu"}, by="root").json()["execution_id"]
+    for target in ({"path": "p/cpu"}, {"path": "p/gpu"}):
+        told = teams.ask("POST", f"/executions/{elsewhere}/migrate", {**target, "dry_run": True}, by="gpu")
+        assert (told.status_code == 403) is (target["path"] == "p/cpu"), told.text
+    teams.ask("POST", f"/executions/{elsewhere}/cancel", by="root")
+    until(lambda: teams.ask("GET", f"/executions/{elsewhere}/row", by="root").json()["status"] == "cancelled")
+    assert teams.ask("POST", f"/executions/{elsewhere}/rerun", {"dry_run": True}, by="gpu").status_code == 403
+    (told,) = teams.ask("POST", "/executions/rerun", {"ids": [elsewhere]}, by="gpu").json()["executions"]
+    assert told["outcome"] == "refused" and "your token is for `gpu`" in told["why"]
     # A worker has the plans of its pools, and nothing that only people need.
     assert teams.ask("GET", f"/plans/{told.json()['playbook_id']}", by="worker").status_code == 200
     assert teams.ask("GET", f"/plans/{teams.their_plan}", by="worker").status_code == 404
