@@ -363,6 +363,7 @@ def test_pools_of_a_token_are_those_of_all_steps(teams: Teams) -> None:
         assert teams.ask("PUT", "/schedules/s", _schedule("s", path), by="gpu").status_code == 403
     told = teams.ask("POST", "/playbooks", _source("p/gpu", executor=gpu), by="gpu")
     assert told.status_code == 201
+    plan = told.json()["playbook_id"]
     assert teams.ask("POST", "/executions", {"path": "p/gpu"}, by="gpu").status_code == 201
     for called, status in (("p/gpu", 201), ("p/cpu", 403), ("p/not-there", 403), ("'{{ workload.x }}'", 403)):
         source = _source("p/caller", CALLS % called, executor=gpu)
@@ -374,10 +375,10 @@ def test_pools_of_a_token_are_those_of_all_steps(teams: Teams) -> None:
     teams.ask("POST", f"/executions/{elsewhere}/cancel", by="root")
     until(lambda: teams.ask("GET", f"/executions/{elsewhere}/row", by="root").json()["status"] == "cancelled")
     assert teams.ask("POST", f"/executions/{elsewhere}/rerun", {"dry_run": True}, by="gpu").status_code == 403
-    (told,) = teams.ask("POST", "/executions/rerun", {"ids": [elsewhere]}, by="gpu").json()["executions"]
-    assert told["outcome"] == "refused" and "your token is for `gpu`" in told["why"]
+    (one,) = teams.ask("POST", "/executions/rerun", {"ids": [elsewhere]}, by="gpu").json()["executions"]
+    assert one["outcome"] == "refused" and "your token is for `gpu`" in one["why"]
     # A worker has the plans of its pools, and nothing that only people need.
-    assert teams.ask("GET", f"/plans/{told.json()['playbook_id']}", by="worker").status_code == 200
+    assert teams.ask("GET", f"/plans/{plan}", by="worker").status_code == 200
     assert teams.ask("GET", f"/plans/{teams.their_plan}", by="worker").status_code == 404
     assert teams.ask("PUT", f"/blobs/{teams.theirs}", b"x", by="worker").status_code == 404
     assert teams.ask("GET", "/executions", by="worker").status_code == 403
