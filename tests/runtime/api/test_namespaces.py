@@ -164,11 +164,11 @@ def test_a_time_waits_and_is_started_once(server: Served) -> None:
     refused = server.client.post("/schedules/nightly/start")
     assert (refused.status_code, refused.json().get("quota")) == (429, "open_executions")
     cancel(server, first)
-    starter.look()
+    until(lambda: (starter.look(), opened(server))[1] != [])
     (begun,) = opened(server)
     assert server.client.get(f"/executions/{begun}").json()["started_by"]["time"] == waited
     cancel(server, begun)
     server.client.delete("/namespaces/team-t")
-    starter.look()
+    until(lambda: (starter.look(), opened(server))[1] != [])
     times = [server.client.get(f"/executions/{name}").json()["started_by"]["time"] for name in [begun, *opened(server)]]
     assert len(times) == len({*times}) and min(times) == waited

@@ -12,6 +12,7 @@ from noetl.ports.schedules import MISSED, SKIPPED, ScheduleRow, Schedules
 from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.document import Schedule, schedule_of
 from noetl.server.schedules.due import due, jitter_of, key_of
+from noetl.server.schedules.quota_waits import QuotaWaits
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
@@ -68,12 +69,13 @@ class ScheduleStarter:
         self._passed = passed
         # To read a document and its calendar takes a hundred times as long as to see that its row is as it was.
         self._until: dict[str, tuple[ScheduleRow, int]] = {}
+        self._waits = QuotaWaits()
 
     def look(self) -> None:
         """Start all that is due. Raises StoreFailure."""
         known, self._until = self._until, {}
-        for row in self._schedules.rows():
-            if row.paused:
+        for row in self._waits.in_turn(self._schedules.rows()):
+            if row.paused or self._waits.has_to_wait(row.name, self._clock.now()):
                 continue
             seen, until = known.get(row.name, (None, 0))
             if seen == row and self._clock.now() < until:
@@ -102,8 +104,11 @@ class ScheduleStarter:
                     after = after._replace(last=self._begin(start_at(schedule, found.time)))
                 except StartRefused as problem:
                     # It stays due: what is lacking may come in time, and then it is the newest time that was missed.
+                    if problem.quota is not None:
+                        self._waits.refuse(row.name, problem.quota, self._clock.now())
                     self._trouble(row, f"{schedule.calendar.text_of(found.time)}: {problem}", str(problem))
                     return
+            self._waits.settle(row.name)
             if after == row:
                 coming = next(schedule.calendar.behind(row.cursor), None)
                 self._until[row.name] = row, FOR_EVER if coming is None else coming
