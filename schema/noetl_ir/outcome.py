@@ -121,10 +121,12 @@ def with_kind(error: dict[str, Json], extras: dict[str, Json] | None = None) -> 
 
 class LoopValue(NamedTuple):
     """The result of a loop run: one entry per item in index order, null where failed or skipped, and the counts
-    `{total ok failed skipped}`."""
+    `{total ok failed skipped}`. With `levels` above 1 it is of loops inside each other, and its entries are lists.
+    """
 
     entries: list[Json]
     stats: dict[str, Json]
+    levels: int = 1
 
 
 def ok(result: Json = None, **extras: Json) -> Outcome:

@@ -4,11 +4,17 @@ A worker takes it of each result that it puts outside, by what the server reads 
 plan that reads more of it, that part would lack what is there: it is to be taken anew, or the log is none of that plan.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from noetl_ir.expr import Json
-from noetl_ir.outcome import is_reference
+from noetl_ir.outcome import REFERENCE_KEY, LoopValue, is_reference
 from noetl_ir.plan import Step
+
+Fetch: TypeAlias = Callable[[dict[str, Json]], Json]
+"""Gives the value of a reference, or what is at hand of it."""
+
+_ENTRIES, _LEVELS = "entries", "levels"
 
 PROJECTED = "projected"
 """The key of a reference under which that part stands."""
@@ -29,6 +35,44 @@ def reads_more(step: Step, other: Step) -> bool:
     """Whether the server may read of a result what it does not read of that of the other step."""
     known = other.reads or ()
     return any(not any(path[: len(before)] == before for before in known) for path in step.reads or ())
+
+
+def told(result: object) -> Json:
+    """A result as data for another run. Where entries of a loop lie outside of the log it is one reference to all of
+    them, so that nobody takes for references what an entry or a list of an author's own only looks like.
+    """
+    if not isinstance(result, LoopValue):
+        return result  # type: ignore[return-value]
+    if not holds_references(result.entries, result.levels):
+        return result.entries
+    return {REFERENCE_KEY: True, _ENTRIES: result.entries, _LEVELS: result.levels}
+
+
+def told_value(reference: dict[str, Json], fetch: Fetch) -> Json:
+    """The value of a reference, also of one that `told` has made."""
+    entries, levels = reference.get(_ENTRIES), reference.get(_LEVELS)
+    if isinstance(entries, list) and isinstance(levels, int):
+        return entries_of(entries, levels, fetch)
+    return fetch(reference)
+
+
+def is_told(value: object) -> bool:
+    """Whether a value is a reference that tells of a result: one that an author asks for has nothing beside it."""
+    return is_reference(value) and isinstance(value, dict) and (PROJECTED in value or _ENTRIES in value)
+
+
+def entries_of(entries: list[Json], levels: int, fetch: Fetch) -> list[Json]:
+    """The entries of loops inside each other, with the values of those that lie outside of the log."""
+    if levels > 1:
+        return [entries_of(entry, levels - 1, fetch) if isinstance(entry, list) else entry for entry in entries]
+    return [fetch(entry) if is_reference(entry) and isinstance(entry, dict) else entry for entry in entries]
+
+
+def holds_references(entries: list[Json], levels: int) -> bool:
+    """Whether any of the entries of loops inside each other lies outside of the log."""
+    if levels > 1:
+        return any(holds_references(entry, levels - 1) for entry in entries if isinstance(entry, list))
+    return any(map(is_reference, entries))
 
 
 def without_projections(value: Json) -> Json:

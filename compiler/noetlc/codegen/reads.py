@@ -27,9 +27,10 @@ from noetl_ir.expr import (
 from noetl_ir.outcome import REFERENCE_KEY
 from noetl_ir.python_names import CONTEXT, MAIN, python_reads, words_of
 from noetl_ir.records import NamedTuple
+from noetl_ir.words import FINALLY
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.python_code import code_of
-from noetlc.ast.walk import limits_of, timers_of_loop
+from noetlc.ast.walk import limits_of, loops_of, timers_of_loop
 from noetlc.ast.workload import workload_names
 
 _Path = tuple[str, ...]
@@ -53,12 +54,16 @@ def reads_of(playbook: Playbook, sources: dict[str, tuple[str, ...]]) -> Reads:
     finder = _Finder(playbook)
     server: dict[str, set[_Path]] = {}
     needs: dict[str, tuple[str, ...]] = {}
+    tellers = _tellers(playbook)
     for step in playbook.steps:
         # `event` at a gate is of whichever step sent the token, so all sources may be meant.
         for expr in _asked_at_the_gate(step):
             _collect(finder.paths(expr, sources.get(step.name, ())), server)
         for expr in _asked_on_the_end(step):
             _collect(finder.paths(expr, (step.name,)), server)
+        if told := tellers.get(step.name):
+            for expr in (*_asked_at_the_gate(step), *_asked_between(step), *_asked_on_the_end(step)):
+                _collect(_told(expr, told), server)
         read = finder.needed(step)
         if read:
             needs[step.name] = tuple(sorted(read, key=finder.order.__getitem__))
@@ -66,6 +71,26 @@ def reads_of(playbook: Playbook, sources: dict[str, tuple[str, ...]]) -> Reads:
         _collect(finder.paths(expr, ()), server)
     kept = frozenset(server).union(*needs.values())
     return Reads({name: _shortest(paths) for name, paths in server.items()}, needs, kept)
+
+
+def _tellers(playbook: Playbook) -> dict[str, tuple[str, ...]]:
+    """The steps whose result may be `args.result` of another one, by the name of that (EXTENSIONS.md §1)."""
+    found: dict[str, tuple[str, ...]] = {}
+    for step in playbook.steps:
+        if (how := step.spec.compensate) is not None:
+            found[how.step] = (*found.get(how.step, ()), step.name)
+    for phase in playbook.executor.phases:
+        # Which step of main is the last one is known at run time only; a declared result stands in the log whole.
+        if phase.name == FINALLY and playbook.executor.result is None:
+            found[phase.step] = tuple(step.name for step in playbook.steps)
+    return found
+
+
+def _told(expr: Expr, tellers: tuple[str, ...]) -> Iterator[tuple[str, _Path]]:
+    """(step, path) of what a server expression reads of a result that its args tell."""
+    for root, path in roots_of(expr):
+        if root == "args" and path[:1] in ((), ("result",)):
+            yield from ((name, path[1:]) for name in tellers)
 
 
 def _collect(paths: Iterable[tuple[str, _Path]], into: dict[str, set[_Path]]) -> None:
@@ -97,6 +122,12 @@ def _asked_at_the_gate(step: Step) -> Iterator[Expr]:
         loop = loop.inner
     for limit in limits_of(step.spec):
         yield from _within(limit)
+
+
+def _asked_between(step: Step) -> Iterator[Expr]:
+    """What is asked of the counts of a loop, and may read args."""
+    for loop in loops_of(step):
+        yield from _within(loop.enough)
 
 
 def _asked_on_the_end(step: Step) -> Iterator[Expr]:

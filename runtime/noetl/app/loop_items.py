@@ -23,7 +23,7 @@ from noetl.ports import ExecutionRow
 from noetl_ir import codec
 from noetl_ir.events import Event, index_of, step_run_of
 from noetl_ir.expr import Json
-from noetl_ir.outcome import is_reference
+from noetl_ir.outcome import LoopValue, is_reference
 
 STATES = ("idle", "running", "waiting", "done", "failed", "skipped", "cancelled")
 """How an item stands: not begun, begun, begun and waiting for something, and how it ended. `cancelled` is one that was
@@ -229,4 +229,7 @@ def whole_item(runtime: Runtime, row: ExecutionRow, step: str, key: str) -> dict
     if not is_there:
         raise UnreadableExecution(f"step `{step}` has no item `{key}`")
     snapshot = Snapshot(row, program, execution)
-    return {"item": fetched(runtime, snapshot, value), "result": fetched(runtime, snapshot, result)}
+    # That of an item of an outer loop is the list of the inner one.
+    levels = len(program.plan.steps[program.step_numbers[step]].loops) - len(index_of(key))
+    whole = LoopValue(result, {}, levels) if levels and isinstance(result, list) else result
+    return {"item": value, "result": fetched(runtime, snapshot, whole)}

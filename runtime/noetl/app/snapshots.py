@@ -11,7 +11,6 @@ from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
-from noetl.engine.views import plain_result
 from noetl.ports import ExecutionRow
 from noetl.server.children import NotFound, root_of
 from noetl_ir.codec import CodecError
@@ -19,6 +18,7 @@ from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 from noetl_ir.outcome import is_reference
+from noetl_ir.projections import told, told_value
 from noetl_ir.records import NamedTuple
 
 
@@ -120,7 +120,7 @@ def result_of(runtime: Runtime, row: ExecutionRow, step: str | None, position: i
     return fetched(runtime, snapshot, value)
 
 
-def _latest(runtime: Runtime, row: ExecutionRow, step: str | None, position: int | None) -> tuple[Snapshot, Json]:
+def _latest(runtime: Runtime, row: ExecutionRow, step: str | None, position: int | None) -> tuple[Snapshot, object]:
     """The result as the log has it, and the execution folded."""
     latest: list[object] = []
 
@@ -140,10 +140,10 @@ def _latest(runtime: Runtime, row: ExecutionRow, step: str | None, position: int
     if step is None:
         if not snapshot.execution.has_result:
             raise UnreadableExecution("no step has succeeded")
-        return snapshot, plain_result(snapshot.execution.last_result)
+        return snapshot, snapshot.execution.last_result
     if not latest:
         raise UnreadableExecution(f"step `{step}` has not succeeded")
-    return snapshot, plain_result(latest[0])
+    return snapshot, latest[0]
 
 
 def check_step(program: Program, step: str) -> None:
@@ -154,10 +154,9 @@ def check_step(program: Program, step: str) -> None:
         raise UnreadableExecution(f"the playbook has no step `{step}`{meant}")
 
 
-def fetched(runtime: Runtime, snapshot: Snapshot, value: Json) -> Json:
-    """A result with its references fetched: itself one, or of a loop those of its entries."""
-    if isinstance(value, list):
-        return [fetched(runtime, snapshot, entry) for entry in value]
+def fetched(runtime: Runtime, snapshot: Snapshot, result: object) -> Json:
+    """The value of a result: itself outside of the log, or of a loop entries of it."""
+    value = told(result)
     if not isinstance(value, dict) or not is_reference(value):
         return value
     from noetl.worker.results import Results
@@ -166,6 +165,6 @@ def fetched(runtime: Runtime, snapshot: Snapshot, value: Json) -> Json:
     # Nothing is redacted here: what lies in the store was redacted before it was stored.
     results = Results(snapshot.program.plan, snapshot.row.execution_id, runtime.blobs, lambda inner: inner)
     try:
-        return results.fetch(value)
+        return told_value(value, results.own_value)
     except Fault as fault:
         raise UnreadableExecution(fault.message) from None

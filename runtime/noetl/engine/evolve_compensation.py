@@ -8,8 +8,8 @@ from noetl.engine.event_data import mapping_of
 from noetl.engine.execution import Execution, JsonObject, Region, Remembered
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
-from noetl.engine.views import plain_result
 from noetl_ir.expr import Json
+from noetl_ir.projections import told
 from noetl_ir.words import MAIN
 
 
@@ -37,7 +37,7 @@ def _memory(program: Program, execution: Execution, key: str, region: Region, st
         return None
     run = execution.run_of(key)
     index = int(key.rpartition("/")[2]) if "/" in key else None
-    result = plain_result(region.result) if status == "done" else None
+    result = told(region.result) if status == "done" else None
     args: dict[str, Json] = {
         "status": status, "result": result, "args": run.args, "iter": region.iter, "index": index,
     }  # fmt: skip

@@ -245,7 +245,7 @@ def loop_done(program: Program, execution: Execution, event: Event) -> None:
     hush_run(execution, run)
     run.iter, run.ended = loop.shared, event.ts
     run.stats, run.errors = final_counts(loop), errors_of(loop)
-    run.result = loop_value(loop)
+    run.result = loop_value(loop, len(program.plan.steps[run.step].loops))
     if loop.left:
         execution.left[event.run] = run
     else:

@@ -7,9 +7,9 @@ from noetl.engine.execution import WHOLE, Arrival, Execution, JsonObject, Timer,
 from noetl.engine.lines import Line
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
-from noetl.engine.views import plain_result
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
+from noetl_ir.projections import told
 from noetl_ir.words import COMPENSATION, FINALLY, MAIN
 
 
@@ -124,7 +124,7 @@ def _args_of(execution: Execution, phase: str) -> JsonObject:
     """The args that the first token of a phase brings."""
     status, error = str(execution.main["status"]), _error_of(execution.main)
     if phase == FINALLY:
-        result = plain_result(execution.last_result) if status == "completed" else None
+        result = told(execution.last_result) if status == "completed" else None
         return {"status": status, "error": error, "result": result}
     step = error.get("step") if isinstance(error, dict) else None
     return {"status": status, "error": error, "step": step}

@@ -4,14 +4,14 @@ from noetl.engine.execution import Execution, JsonObject, LoopRun, Run
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
 from noetl_ir.outcome import LoopValue, is_reference, with_kind
-from noetl_ir.projections import PROJECTED
+from noetl_ir.projections import PROJECTED, Fetch, entries_of, is_told, told_value
 from noetl_ir.scopes.values import LoopResult, Reference
 
 
-def loop_value(loop: LoopRun) -> LoopValue:
-    """The result of a loop run that is over."""
+def loop_value(loop: LoopRun, levels: int) -> LoopValue:
+    """The result of the outermost loop run of a step with so many levels, once it is over."""
     # Of one that is left behind further results come, which are none of the step's.
-    return LoopValue([*loop.results] if loop.open else loop.results, final_counts(loop))
+    return LoopValue([*loop.results] if loop.open else loop.results, final_counts(loop), levels)
 
 
 def counts_of(loop: LoopRun) -> JsonObject:
@@ -37,7 +37,7 @@ def plain_result(result: object) -> Json:
 def server_result(result: object) -> object:
     """A result as server expressions see it: of one stored outside, the paths that the worker sent along."""
     if isinstance(result, LoopValue):
-        return LoopResult([_projected(entry) for entry in result.entries], result.stats)
+        return LoopResult([*entries_of(result.entries, result.levels, _at_hand)], result.stats)
     return _projected(result)
 
 
@@ -47,6 +47,23 @@ def _projected(value: object) -> "Json | Reference":
     if is_reference(value) and isinstance(value, dict):
         return Reference({k: part for k, part in value.items() if k != PROJECTED}, lambda: value.get(PROJECTED))
     return value  # type: ignore[return-value]
+
+
+def args_with(args: JsonObject, fetch: Fetch) -> JsonObject:
+    """The args of a run, where `result` may be what another run came to, told to a phase behind main or to a
+    compensation: of what of it lies outside of the log, the value that `fetch` gives for its reference.
+    """
+    result = args.get("result")
+    return {**args, "result": told_value(result, fetch)} if is_told(result) and isinstance(result, dict) else args
+
+
+def server_args(args: JsonObject) -> JsonObject:
+    """The args of a run as server expressions see them."""
+    return args_with(args, _at_hand)
+
+
+def _at_hand(reference: JsonObject) -> Json:
+    return reference.get(PROJECTED)
 
 
 def terminal_event(program: Program, execution: Execution, key: str, run: Run) -> JsonObject:
@@ -71,6 +88,8 @@ def terminal_event(program: Program, execution: Execution, key: str, run: Run) -
 
 
 def _event_result(result: object) -> Json:
+    if isinstance(result, LoopValue):
+        return [*entries_of(result.entries, result.levels, _at_hand)]
     plain = plain_result(result)
     return plain.get(PROJECTED) if is_reference(plain) and isinstance(plain, dict) else plain
 

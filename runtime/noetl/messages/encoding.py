@@ -34,6 +34,7 @@ _T = TypeVar("_T")
 VERSION = 7
 MAX_BYTES = 64 << 20
 MAX_EVENTS = 10_000
+MOST_LEVELS = 100
 """Limits of one message."""
 
 _LENGTH = struct.Struct(">I")
@@ -242,14 +243,19 @@ def _read_event(data: bytes) -> Event:
 
 
 def _written_result(result: object) -> list[object]:
-    """The result of a loop has two parts; of anything else there is one."""
-    return [*result] if isinstance(result, LoopValue) else [result]
+    """The result of a loop has two parts, that of loops inside each other three; of anything else there is one."""
+    if not isinstance(result, LoopValue):
+        return [result]
+    # As workers of before know it, wherever they can.
+    return [*result] if result.levels > 1 else [*result[:2]]
 
 
 def _read_result(parts: Any) -> object:
     match parts:
         case [list() as entries, dict() as stats]:
             return LoopValue(entries, stats)
+        case [list() as entries, dict() as stats, int() as levels] if type(levels) is int and 1 < levels <= MOST_LEVELS:
+            return LoopValue(entries, stats, levels)
         case [result]:
             return result
     raise UnreadableMessage("a result is neither one value nor that of a loop")

@@ -8,7 +8,6 @@ from noetl.engine.inputs import INVALID
 from noetl.engine.places import REFUSED
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
-from noetl.engine.views import plain_result
 from noetl.ports import Blobs, ExecutionRow, Store, StoreFailure
 from noetl.server.execution import OwnedExecution
 from noetl.server.stored_events import hydrate
@@ -18,6 +17,7 @@ from noetl_ir.orders import StartChild
 from noetl_ir.outcome import Outcome, error, ok
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import read_plan
+from noetl_ir.projections import told
 from noetl_ir.records import NamedTuple
 
 
@@ -192,7 +192,7 @@ def outcome_of(owned: OwnedExecution) -> dict[str, Json]:
     name = owned.program.plan.path or owned.program.plan.name
     if execution.status == "completed":
         result = execution.returned if execution.return_step >= 0 else execution.last_result
-        return ok(plain_result(result)).as_json()
+        return ok(told(result)).as_json()
     if execution.place.refused is not None:
         key, why = execution.place.refused.get("key"), execution.place.refused.get("why")
         return error(REFUSED, f"playbook `{name}` got no place under `{key}` ({why})").as_json()

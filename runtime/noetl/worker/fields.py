@@ -34,6 +34,8 @@ class PipelinePosition(Protocol):
     visits: dict[int, int]
 
     @property
+    def args(self) -> dict[str, Json]: ...
+    @property
     def action_id(self) -> str: ...
     @property
     def origin(self) -> str: ...
@@ -95,7 +97,7 @@ class Renderer:
         order = self._order
         if kind.binds_args and order.args:
             # The args that the arc brought are the step's; those that the task itself names win over them.
-            args = {**order.args, **args}
+            args = {**position.args, **args}
         holds_secret = False
         if not kind.parks:
             shown, carries = fields, not kind.has_effect(fields, args)

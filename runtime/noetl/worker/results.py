@@ -13,7 +13,7 @@ from noetl_ir import codec
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, is_reference
 from noetl_ir.plan import Plan
-from noetl_ir.projections import PROJECTED, projection
+from noetl_ir.projections import PROJECTED, projection, told_value
 from noetl_ir.scopes.values import Fault, Reference
 
 MAX_BYTES = 1 << 30
@@ -64,7 +64,7 @@ class Results:
         self._redact = redact
 
     def recorded(self, step: int, outcome: Outcome, kind: str, inline: int | None) -> tuple[Outcome, Json]:
-        """The outcome with its secrets hidden, and its result as the log will hold it.
+        """The outcome with its secrets hidden and its value, as rules see it, and its result as the log will hold it.
 
         `inline` is the size in bytes above which the task asks for the result to be outside.
         """
@@ -76,7 +76,10 @@ class Results:
         error = _mapping(self._redact(error)) if error else error
         extras = _mapping(self._redact(extras)) or {} if extras else extras
         hint = extras.get(KNOB)
-        return Outcome(status, result, error, extras, meta), self._shown(step, result, hint, kind, inline)
+        # What a child came to is only told by reference.
+        value, posing = self._content(result, kind) if is_reference(result) else (result, False)
+        shown = self._shown(step, value, hint, inline=inline, posing=posing)
+        return Outcome(status, value, error, extras, meta), shown
 
     def hidden(self, text: str) -> str:
         """A text with its secrets hidden."""
@@ -92,6 +95,13 @@ class Results:
             )
         return value
 
+    def own_value(self, record: dict[str, Json]) -> Json:
+        """The value of a reference that must be to a result of this execution; raises Fault `ref.missing`."""
+        try:
+            return OwnValues(self._execution_id, self._blobs).value(record)
+        except KeyError as problem:
+            raise Fault("ref.missing", str(problem.args[0])) from None
+
     def fetch(self, record: dict[str, Json]) -> Json:
         """The value of a reference; raises Fault `ref.missing`."""
         try:
@@ -99,14 +109,13 @@ class Results:
         except (KeyError, codec.CodecError) as problem:
             raise Fault("ref.missing", f"the stored result {record.get('key')} is gone or altered: {problem}") from None
 
-    def _shown(self, step: int, value: Json, hint: Json, kind: str, inline: int | None) -> Json:
+    def _shown(self, step: int, value: Json, hint: Json, *, inline: int | None, posing: bool) -> Json:
         row = self._plan.steps[step]
         asked = inline is not None and not row.loops  # the entries of a loop stand in one list
         # No sensible limit is below the size of these, and to pack a value only to measure it is most of the work here.
         small = isinstance(value, (bool, int, float)) or (isinstance(value, str) and len(value) < 1024)
         if value is None or (small and not asked):
             return value
-        value, posing = self._content(value, kind) if is_reference(value) else (value, False)
         packed = codec.pack_unsorted(value)
         limit = self._plan.limits.max_payload_bytes
         if len(packed) <= (limit if inline is None or not asked else min(inline, limit)) and not posing:
@@ -126,7 +135,11 @@ class Results:
         outside, so that whoever follows its reference finds the data, and does not follow the data."""
         record = value if isinstance(value, dict) else {}
         try:
-            found = self.fetch(record) if kind == CALLS else OwnValues(self._execution_id, self._blobs).value(record)
+            found = (
+                told_value(record, self.fetch)
+                if kind == CALLS
+                else OwnValues(self._execution_id, self._blobs).value(record)
+            )
         except (Fault, KeyError):
             return value, True
         return found, is_reference(found)

@@ -10,6 +10,7 @@ from noetl_ir.expr import Json
 from noetl_ir.orders import RunPipeline
 from noetl_ir.outcome import LoopValue
 from noetl_ir.plan import Task
+from noetl_ir.projections import entries_of, holds_references, without_projections
 from noetl_ir.scopes.play import PlayScope
 from noetl_ir.scopes.values import LoopResult, Reference
 
@@ -26,6 +27,8 @@ class SessionNames(Protocol):
     prev: Json
     task_results: dict[str, Json]
 
+    @property
+    def args(self) -> dict[str, Json]: ...
     @property
     def action_id(self) -> str: ...
     @property
@@ -44,8 +47,20 @@ class WorkerResults(Mapping[str, object]):
     def __getitem__(self, name: str) -> object:
         result = self._results[name]
         if isinstance(result, LoopValue):
-            return LoopResult([self._follow(entry) for entry in result.entries], result.stats)
+            return LoopResult([self._entry(entry, result.levels) for entry in result.entries], result.stats)
         return self._follow(result)  # type: ignore[arg-type]
+
+    def _entry(self, entry: Json, levels: int) -> "Json | Reference":
+        """An entry of a loop; that of loops inside each other is a list, which may hold stored ones."""
+        if levels == 1 or not isinstance(entry, list):
+            return self._follow(entry)
+        if not holds_references(entry, levels - 1):
+            return entry
+        return Reference(without_projections(entry), lambda: entries_of(entry, levels - 1, self._fetch))
+
+    def _fetch(self, reference: dict[str, Json]) -> Json:
+        found = self._follow(reference)
+        return found.fetch() if isinstance(found, Reference) else found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._results)
@@ -73,7 +88,7 @@ def _scope(program: Program, at: SessionNames, follow: Follow, now: int, reserve
     order = at.order
     values: dict[str, object] = {
         **reserved,
-        "args": order.args,
+        "args": at.args,
         "ctx": at.ctx,
         "iter": at.iter,
         "workload": order.workload,

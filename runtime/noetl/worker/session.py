@@ -10,6 +10,7 @@ from collections.abc import Callable
 from noetl.engine.contributions import fault_in, patched
 from noetl.engine.program import Program
 from noetl.engine.rules import Directive, fault_directive, judge
+from noetl.engine.views import args_with
 from noetl.host.engine_faults import CODE, fault_of
 from noetl.ports import StoreFailure
 from noetl.ports.needs import Needs
@@ -23,7 +24,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import INLINE, seconds_of
 from noetl_ir.orders import RunPipeline
 from noetl_ir.outcome import Outcome, error
-from noetl_ir.plan import REFERENCE_FIRST, Task
+from noetl_ir.plan import REFERENCE_FIRST, Task, later_entries
 from noetl_ir.records import NamedTuple
 
 
@@ -68,7 +69,7 @@ class Session:
     """
 
     __slots__ = (
-        "_context", "_inline", "_origin", "_renderer", "_started", "attempt_number", "ctx", "iter",
+        "_args", "_context", "_inline", "_origin", "_renderer", "_started", "attempt_number", "ctx", "iter",
         "order", "origins", "over", "prev", "program", "task", "task_results", "tasks_run", "visits",
     )  # fmt: skip
 
@@ -92,6 +93,17 @@ class Session:
         self.visits = dict(order.visits)
         self.origins = dict(order.origins)
         self.over = False
+        self._args = None if program.plan.phases or program.plan.compensations else order.args
+
+    @property
+    def args(self) -> dict[str, Json]:
+        """The args that the token brought, with the value of what another run came to where they tell of one. Raises
+        Absent, Fault.
+        """
+        if self._args is None:
+            is_told = self.order.step in later_entries(self.program.plan)
+            self._args = args_with(self.order.args, self._context.results.own_value) if is_told else self.order.args
+        return self._args
 
     @property
     def action_id(self) -> str:

@@ -45,7 +45,7 @@ JSON: Any = st.recursive(
 )
 MAPPINGS: Any = st.dictionaries(st.text(), JSON, max_size=3)
 COUNTS: Any = st.integers(-1, 2**40)
-RESULTS: Any = JSON | st.builds(LoopValue, st.lists(JSON, max_size=3), MAPPINGS)
+RESULTS: Any = JSON | st.builds(LoopValue, st.lists(JSON, max_size=3), MAPPINGS, st.integers(1, 9))
 ORDERS = st.builds(
     RunPipeline, st.text(), COUNTS, st.text(), COUNTS, COUNTS, COUNTS, COUNTS, MAPPINGS, MAPPINGS, MAPPINGS, MAPPINGS,
     st.dictionaries(st.text(), RESULTS, max_size=3), MAPPINGS, JSON, COUNTS,
