@@ -11,7 +11,7 @@ from noetl_ir.expr import Json
 from noetl_ir.outcome import REFERENCE_KEY, LoopValue, is_reference
 from noetl_ir.plan import Step
 
-Fetch: TypeAlias = Callable[[dict[str, Json]], Json]
+GetValue: TypeAlias = Callable[[dict[str, Json]], Json]
 """Gives the value of a reference, or what is at hand of it."""
 
 _ENTRIES, _LEVELS = "entries", "levels"
@@ -48,7 +48,7 @@ def told(result: object) -> Json:
     return {REFERENCE_KEY: True, _ENTRIES: result.entries, _LEVELS: result.levels}
 
 
-def told_value(reference: dict[str, Json], fetch: Fetch) -> Json:
+def told_value(reference: dict[str, Json], fetch: GetValue) -> Json:
     """The value of a reference, also of one that `told` has made."""
     entries, levels = reference.get(_ENTRIES), reference.get(_LEVELS)
     if isinstance(entries, list) and isinstance(levels, int):
@@ -61,7 +61,7 @@ def is_told(value: object) -> bool:
     return is_reference(value) and isinstance(value, dict) and (PROJECTED in value or _ENTRIES in value)
 
 
-def entries_of(entries: list[Json], levels: int, fetch: Fetch) -> list[Json]:
+def entries_of(entries: list[Json], levels: int, fetch: GetValue) -> list[Json]:
     """The entries of loops inside each other, with the values of those that lie outside of the log."""
     if levels > 1:
         return [entries_of(entry, levels - 1, fetch) if isinstance(entry, list) else entry for entry in entries]

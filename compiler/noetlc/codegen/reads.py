@@ -125,7 +125,7 @@ def _asked_at_the_gate(step: Step) -> Iterator[Expr]:
 
 
 def _asked_between(step: Step) -> Iterator[Expr]:
-    """What is asked of the counts of a loop, and may read args."""
+    """Expressions that are asked of the counts of a loop, and may read args."""
     for loop in loops_of(step):
         yield from _within(loop.enough)
 

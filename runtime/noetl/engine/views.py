@@ -4,7 +4,7 @@ from noetl.engine.execution import Execution, JsonObject, LoopRun, Run
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
 from noetl_ir.outcome import LoopValue, is_reference, with_kind
-from noetl_ir.projections import PROJECTED, Fetch, entries_of, is_told, told_value
+from noetl_ir.projections import PROJECTED, GetValue, entries_of, is_told, told_value
 from noetl_ir.scopes.values import LoopResult, Reference
 
 
@@ -49,7 +49,7 @@ def _projected(value: object) -> "Json | Reference":
     return value  # type: ignore[return-value]
 
 
-def args_with(args: JsonObject, fetch: Fetch) -> JsonObject:
+def args_with(args: JsonObject, fetch: GetValue) -> JsonObject:
     """The args of a run, where `result` may be what another run came to, told to a phase behind main or to a
     compensation: of what of it lies outside of the log, the value that `fetch` gives for its reference.
     """

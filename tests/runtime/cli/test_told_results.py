@@ -1,4 +1,4 @@
-"""What a step came to, told to others: to a caller, to phases, to compensations, to the next step of nested loops.
+"""Results of steps, told to others: to a caller, to phases, to compensations, to the next step of nested loops.
 
 A result that lies outside of the log is the value wherever somebody reads it, and never what names it there. Each
 playbook is run with its results inside and outside: both come to the same, which is written here.

@@ -43,7 +43,7 @@ OUTSIDE = {
     ("task.started", "due"), ("task.started", "timers"), ("task.started", "utc"),
     # Whoever asks for a run, or sends a signal, may ask for another or send another.
     ("playbook.execution.requested", "trace_id"), ("signal.received", "name"), ("signal.received", "data"),
-    ("signal.received", "row"),
+    ("signal.received", "row"), ("signal.received", "since"),
 }  # fmt: skip
 
 
