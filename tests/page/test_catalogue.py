@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 from harness.browsing import Listener, listening, page_of
@@ -89,6 +90,23 @@ def test_workers_are_shown(server: Listener, page: "Page") -> None:
     page.goto(f"{server.url}/#/workers")
     page.get_by_text("this server", exact=True).wait_for()
     page.get_by_text("0 of 64 slots at work").wait_for()
+
+
+def test_namespaces_are_shown_with_the_use_of_their_quotas(browser: "Browser", tmp_path: Path) -> None:
+    with listening(tmp_path) as server, page_of(browser) as page:
+        page.goto(f"{server.url}/#/workers")
+        page.get_by_text("0 of 64 slots at work").wait_for()
+        assert page.get_by_text("Namespaces").count() == 0
+        spec = {"prefix": "<b>/", "weight": 2}
+        body = {"apiVersion": "noetl.io/v2", "kind": "Namespace", "metadata": {"name": "team-a"}, "spec": spec}
+        assert httpx.put(f"{server.url}/namespaces/team-a", json=body).status_code == 400
+        spec |= {"prefix": "team-a/", "quotas": {"open_executions": 7, "starts_per_minute": 60, "burst": 5}}
+        assert httpx.put(f"{server.url}/namespaces/team-a", json=body).status_code == 200
+        page.get_by_role("heading", name="Namespaces").wait_for()
+        row = page.locator("li").filter(has_text="team-a")
+        assert " ".join(row.inner_text().split()) == "team-a team-a/ 0 of 7 open 5 of 5 starts left weight 2"
+        httpx.post(f"{server.url}/namespaces/team-a/pause")
+        row.get_by_text("paused").wait_for()
 
 
 @pytest.mark.parametrize("role", ROLES)

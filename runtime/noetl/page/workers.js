@@ -1,9 +1,9 @@
-// Who works here: workers by pool, and what is in the way of each; credentials and tokens by name, for those who may see them.
+// Who works here: workers by pool, and what is in the way of each; namespaces, and how far their quotas are used; credentials and tokens by name, for those who may see them.
 
 import { h, show, sign, trouble } from './dom.js';
 import { ask, tell } from './forms.js';
 import { endWords, scopeWords } from './scopes.js';
-import { all, post } from './server.js';
+import { all, post, Refusal } from './server.js';
 import { millis, moment } from './times.js';
 
 const LOOK_EVERY = 3000;
@@ -21,11 +21,11 @@ export function workersView(person) {
   async function look() {
     if (document.hidden) return;
     try {
-      const [workers, pools] = await Promise.all([all('workers', {}, 'workers', closing.signal), all('pools', {}, 'pools', closing.signal)]);
-      const text = JSON.stringify([workers.map((one) => ({ ...one, heard: 0 })), pools]);
+      const [workers, pools, namespaces] = await Promise.all([all('workers', {}, 'workers', closing.signal), all('pools', {}, 'pools', closing.signal), all('namespaces', {}, 'namespaces', closing.signal).catch(unseen)]);
+      const text = JSON.stringify([workers.map((one) => ({ ...one, heard: 0 })), pools, namespaces]);
       if (text === shown) return;
       shown = text;
-      draw(workers, pools);
+      draw(workers, pools, namespaces);
     } catch (error) {
       if (closing.signal.aborted) return;
       shown = '';
@@ -33,11 +33,12 @@ export function workersView(person) {
     }
   }
 
-  /** @param {any[]} workers @param {any[]} pools */
-  function draw(workers, pools) {
+  /** @param {any[]} workers @param {any[]} pools @param {any[]} namespaces */
+  function draw(workers, pools, namespaces) {
     const every = workers.filter((one) => one.pool === EVERY);
     show(body, every.length ? card('Every pool', every, null) : null, pools.map((pool) => card(`Pool ${pool.name}`, workers.filter((one) => one.pool === pool.name), pool)),
-      workers.length ? null : h('p', { class: 'empty' }, 'No worker was heard of in the last seconds.'));
+      workers.length ? null : h('p', { class: 'empty' }, 'No worker was heard of in the last seconds.'),
+      namespaces.length ? named('Namespaces', namespaces, use, []) : null);
   }
 
   /** @param {string} title @param {any[]} workers who take from this pool alone @param {any} pool */
@@ -91,12 +92,26 @@ export function workersView(person) {
   };
 }
 
+/** Those who keep to scopes see no namespaces. @param {unknown} error @returns {any[]} */
+function unseen(error) {
+  if (error instanceof Refusal && (error.status === 403 || error.status === 404)) return [];
+  throw error;
+}
+
+/** How far the quotas of a namespace are used. @param {any} one */
+function use(one) {
+  const { open_executions: most, burst } = one.quotas;
+  return [h('span', { class: 'dim' }, one.prefix), one.paused ? h('span', { class: 'badge paused' }, sign('paused'), 'paused') : null,
+    h('span', { class: 'dim' }, most ? `${one.open} of ${most} open` : `${one.open} open`), most ? meter(one.open, most, 'Open executions') : null,
+    burst ? h('span', { class: 'dim' }, `${one.starts_left} of ${burst} starts left`) : null, h('span', { class: 'dim' }, `weight ${one.weight}`)];
+}
+
 /** A list of names. @param {string} title @param {any[]} rows @param {(one: any) => any} facts @param {any[]} none */
 function named(title, rows, facts, none) {
   return h('section', { class: 'card pool' }, h('header', null, h('h2', null, title), h('span', { class: 'dim' }, String(rows.length))), rows.length ? h('ul', null, rows.map((one) => h('li', null, h('strong', null, one.name), facts(one)))) : h('p', { class: 'hint none' }, none));
 }
 
-/** @param {number} busy @param {number} slots */
-function meter(busy, slots) {
-  return h('meter', { min: 0, max: Math.max(slots, 1), value: busy, 'aria-label': 'Slots at work' });
+/** @param {number} busy @param {number} slots @param {string} [label] */
+function meter(busy, slots, label = 'Slots at work') {
+  return h('meter', { min: 0, max: Math.max(slots, 1), value: busy, 'aria-label': label });
 }
