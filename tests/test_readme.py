@@ -196,6 +196,13 @@ def test_the_reference_has_the_role_of_every_operation() -> None:
     assert told == {f"{row.method} {_shown(row.path)}": row.role for row in ROUTES}
 
 
+def test_the_reference_has_what_is_closed_to_tokens_with_scopes() -> None:
+    told = re.search(r"^Closed to tokens with scopes: (.*)\.$", RUNTIME, re.MULTILINE)
+    assert told is not None
+    closed = [f"{row.method} {_shown(row.path)}" for row in ROUTES if row.role and not row.scope]
+    assert sorted(re.findall(r"`([^`]+)`", told[1])) == sorted(closed)
+
+
 def _shown(path: str) -> str:
     """The path of an operation as people write it."""
     return re.sub(r"\{(\w+)(?::path)?\}", lambda part: NAMES[part[1]], path)

@@ -23,6 +23,9 @@ from noetl_ir.events import iso_of
 
 _SCHEME = "bearer "
 
+SOON = 7 * 86_400
+"""Seconds before its end from which on a token is told to expire."""
+
 
 class Authorization:
     """Lets requests through. `tokens` gives those that are known now, so that one that is forgotten ends at once.
@@ -96,6 +99,11 @@ class Authorization:
     def named(self) -> list[BearerToken]:
         """The tokens that are known now, by name."""
         return sorted(self._tokens(), key=lambda token: token.name)
+
+    def expiring(self) -> int:
+        """How many tokens let somebody in now, and expire within a week."""
+        now = self._now()
+        return sum(token.has_expired(now + SOON) and not token.has_expired(now) for token in self._tokens())
 
     def sign_in(self, connection: HTTPConnection, response: Response, token: BearerToken) -> None:
         """Begin a session of the page in the browser that a response goes to."""

@@ -73,8 +73,8 @@ async def metrics(request: Request) -> Response:
     """Figures for Prometheus."""
     from noetl.api.metrics import TYPE, metrics_text
 
-    connections = request.app.state.connections
-    return Response(await run_in_threadpool(metrics_text, service_of(request), connections), media_type=TYPE)
+    asked = service_of(request), request.app.state.connections, request.app.state.authorization.expiring()
+    return Response(await run_in_threadpool(metrics_text, *asked), media_type=TYPE)
 
 
 async def openapi(request: Request) -> Response:

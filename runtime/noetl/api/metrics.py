@@ -29,8 +29,9 @@ Connections: TypeAlias = Callable[[], tuple[int, int]]
 class _Stand(Collector):
     """Asks the service each time that somebody reads the metrics."""
 
-    def __init__(self, service: ApiService, connections: Connections) -> None:
+    def __init__(self, service: ApiService, connections: Connections, expiring: int) -> None:
         self._service = service
+        self._expiring = expiring
         self._connections = connections
 
     def collect(self) -> list[Metric]:
@@ -62,6 +63,7 @@ class _Stand(Collector):
         rows = (
             ("noetl_dead_letters", "What could not be told outside, and is tried no more.", untold.dead),
             ("noetl_outbox_seconds", "How long the oldest has waited of what is to be told outside.", behind),
+            ("noetl_expiring_tokens", "Tokens that expire within a week.", self._expiring),
             ("noetl_connections", "Connections to this server.", connections),
             ("noetl_driven_executions", "Executions that this server drives.", stand.executions),
             ("noetl_busy_slots", "Pipelines at work in this process.", stand.busy),
@@ -112,12 +114,12 @@ def _untold(store: Store) -> Untold:
     return Untold(len(dead), waiting[0].at if waiting else None)
 
 
-def metrics_text(service: ApiService, connections: Connections) -> bytes:
-    """All metrics, as the body of the response."""
+def metrics_text(service: ApiService, connections: Connections, expiring: int = 0) -> bytes:
+    """All metrics, as the body of the response. `expiring` is how many tokens expire soon."""
     # A registry a request, and none for the process: the figures are asked for now, and a second server in one
     # process (a test's) would clash. `auto_describe` would collect everything twice.
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Stand(service, connections))
+    registry.register(_Stand(service, connections, expiring))
     if service.standing().trouble is None:
         registry.register(StandingCollector(service.runtime.store))
     return bytes(generate_latest(registry)) + service.measures.text().encode()

@@ -81,7 +81,8 @@ def _operation(row: Operation) -> dict[str, Json]:
     }
     if row.role:
         operation["security"] = [{"token": []}]
-        operation["description"] = f"Needs the role `{row.role}`."
+        closed = "" if row.scope else " Closed to tokens for some playbooks or pools only."
+        operation["description"] = f"Needs the role `{row.role}`.{closed}"
     if row.body is not None:
         body: Json = {"$ref": f"#/components/schemas/{row.body.__name__}"}
         operation["requestBody"] = {

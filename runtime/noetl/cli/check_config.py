@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import partial
@@ -129,7 +130,9 @@ def _tokens(server: CheckedServer) -> str:
     found = read_tokens(server.tokens)
     if server.oidc.issuer is not None and not found:
         return "none: commands cannot ask it, only who signs in to the page"
-    return f"{amount(len(found), 'token')} in {server.tokens}" if found else "none: who reaches it may do all"
+    over = sum(token.has_expired(time.time()) for token in found)
+    told = f"{amount(len(found), 'token')} in {server.tokens}" + (f", of which {over} expired" if over else "")
+    return told if found else "none: who reaches it may do all"
 
 
 def _oidc(server: CheckedServer) -> str:

@@ -330,6 +330,28 @@ def test_a_worker_hands_in_the_output_of_its_own_playbooks(teams: Teams) -> None
         assert teams.ask("PUT", f"/blobs/{of}", b"value", by="hand").status_code == status
 
 
+def test_nothing_that_is_shown_of_a_team_tells_of_another(teams: Teams) -> None:
+    """Every look of the API, with the names of what is in scope."""
+    own = {
+        "execution_id": teams.mine, "digest": teams.my_plan, "path": "team-a/one", "group": "playbook", "code": "NL203",
+    }  # fmt: skip
+    documents = {"schedules": "nightly", "triggers": "hook", "notifications": "told", "namespaces": "space"}
+    queries = {"get_result": "?step=start", "get_item": "?step=start&key=1/0", "get_items": "?step=start"}
+    queries["get_differences"] = f"?from={teams.my_plan}"
+    seen = 0
+    for row in ROUTES:
+        if row.method != "GET" or not row.scope:
+            continue
+        plural = row.path.split("/")[1]
+        path = _path(row, **own, name=f"{documents.get(plural, '')}-team-a")
+        told = teams.ask("GET", path + queries.get(row.handler.__name__, ""))
+        assert "team-b" not in told.text and "team-ab" not in told.text, path
+        assert teams.theirs not in told.text and teams.their_plan not in told.text, path
+        assert told.status_code in (200, 404, 409), (path, told.text)
+        seen += told.status_code == 200
+    assert seen >= 25
+
+
 def test_refusals_are_in_the_audit(tmp_path: Path) -> None:
     with served(tmp_path, *TOKENS) as up:
         teams = Teams(up, "", "", "", "")

@@ -1,6 +1,7 @@
 """Tokens with an end and with scopes: their file, who is refused, and sessions that end with them."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +146,18 @@ def test_what_goes_on_ends_when_its_token_is_for_something_else() -> None:
     assert lets.lets(connection, "viewer", "execution")
     tokens[0] = tokens[0]._replace(paths=("team-b/",))
     assert not lets.lets(connection, "viewer", "execution")
+
+
+def test_tokens_that_expire_within_a_week_are_counted(tmp_path: Path) -> None:
+    day = 86_400
+    ends = (None, -1, 0, 1, 6 * day, 7 * day, 7 * day + 1)
+    tokens = [
+        BearerToken(f"t{number}", "viewer", digest_of(f"{number}"), None if end is None else (END + end) * 1_000_000)
+        for number, end in enumerate(ends)
+    ]
+    lets = Authorization(lambda: tokens, PageSessions(lambda: bytes(32)), now=lambda: float(END))
+    assert lets.expiring() == 3, "in a second, in 6 days and in 7"
+    soon = BearerToken("root", "admin", digest_of("root"), (int(time.time()) + day) * 1_000_000)
+    with served(tmp_path, soon) as up:
+        text = up.client.get("/metrics", headers={"authorization": "Bearer root"}).text
+    assert "\nnoetl_expiring_tokens 1.0\n" in text

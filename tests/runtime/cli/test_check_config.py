@@ -1,5 +1,6 @@
 """`noetl server --check-config`, and options from a file of settings."""
 
+import json
 import os
 import re
 import socket
@@ -41,6 +42,13 @@ def test_a_server_that_could_serve_is_told_so_and_nothing_is_begun(home: "Home")
     assert lines[1] == "ok     tokens: none: who reaches it may do all"
     assert lines[2] == "ok     store: sqlite:///.noetl/noetl.db, which is not there yet and would be made"
     assert {*home.folder.iterdir()} == before
+
+
+def test_tokens_that_have_expired_are_counted(home: "Home") -> None:
+    rows = [{"name": f"t{year}", "role": "viewer", "sha256": f"{year}" * 16, "expires": f"{year}-01-01T00:00:00Z"}
+            for year in (2001, 2002, 2900)]  # fmt: skip
+    (home.folder / "tokens").write_text(json.dumps(rows))
+    assert "ok     tokens: 3 tokens in tokens, of which 2 expired" in checked(home, "--tokens", "tokens").stdout
 
 
 def test_every_part_that_is_wrong_is_told(home: "Home") -> None:
