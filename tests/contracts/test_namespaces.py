@@ -1,5 +1,6 @@
 """The contract of namespaces in stores: rows under names, and the quotas of what begins."""
 
+import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -179,3 +180,51 @@ def test_without_a_namespace_nothing_is_refused_and_an_actor_changes_nothing(sto
     begin(store, "x5")
     (use,) = kept(store).uses(kept(store).rows())
     assert use == NamespaceUse(6, None)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_random_life_goes_as_a_plain_model_of_it(store: Store, seed: int) -> None:
+    chance = random.Random(seed)
+    paths = ["a/x", "a/b/x", "a/b/c/x", "a/bc/x", "ab/x", "a", "z/x"]
+    quotas: dict[str, int] = {}  # by prefix
+    opened: dict[str, str] = {}
+    ended: list[str] = []
+
+    def prefix_of(path: str) -> str:
+        return max((prefix for prefix in quotas if path.startswith(prefix)), key=len, default="")
+
+    for number in range(150):
+        match chance.choice(("begin", "begin", "begin", "end", "put", "remove", "purge")):
+            case "begin":
+                path, name = chance.choice(paths), f"x{number}"
+                mine = prefix_of(path)
+                count = sum(prefix_of(other) == mine for other in opened.values())
+                try:
+                    begin(store, name, path)
+                    has_begun = True
+                except QuotaExceeded as problem:
+                    assert problem.namespace == mine
+                    has_begun = False
+                assert has_begun is (not mine or count < quotas[mine])
+                if has_begun:
+                    opened[name] = path
+                    begin(store, f"child of {name}", path, parent=name)
+                    end(store, f"child of {name}")
+            case "end" if opened:
+                name = chance.choice(sorted(opened))
+                end(store, name)
+                del opened[name]
+                ended.append(name)
+            case "put":
+                prefix = chance.choice(("a/", "a/b/", "a/b/c/", "z/"))
+                quotas[prefix] = chance.randint(1, 6)
+                kept(store).put(NamespaceRow(prefix, {}, prefix, open_executions=quotas[prefix]))
+            case "remove" if quotas:
+                prefix = chance.choice(sorted(quotas))
+                assert kept(store).remove(prefix)
+                del quotas[prefix]
+            case "purge" if ended:
+                store.purges.purge([f"child of {ended[-1]}", ended.pop()])
+        uses = zip(sorted(quotas), kept(store).uses(kept(store).rows()), strict=True)
+        for prefix, use in uses:
+            assert use.open == sum(prefix_of(path) == prefix for path in opened.values())

@@ -179,11 +179,15 @@ async def backfill(request: Request) -> Response:
         there = {time: book.execution_at(found.row, time) for time, _ in found.times}
         if body.dry_run:
             return {"starts": [{"time": text, "execution_id": there[time]} for time, text in found.times], **rest}
-        texts = dict(found.times)
-        starts: list[Json] = [
-            {"time": texts[time], "execution_id": began, "fresh": there[time] is None}
-            for time, began in starter.backfill(found.row, iter(texts))
-        ]
+        starts, texts = list[Json](), dict(found.times)
+        try:
+            for time, began in starter.backfill(found.row, iter(texts)):
+                starts.append({"time": texts[time], "execution_id": began, "fresh": there[time] is None})
+        except StartRefused as problem:
+            if not starts:
+                raise
+            # Those before it have begun, and whoever asks again has them answered with that.
+            rest |= {"left_out": found.times[len(starts)][1], "refused": str(problem)}
         return {"starts": starts, **rest}
 
     try:

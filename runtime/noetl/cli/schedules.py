@@ -89,6 +89,8 @@ def start(name: str, url: str, as_json: bool) -> int:
 def backfill(name: str, since: str, until: str, limit: int, dry_run: bool, url: str, as_json: bool) -> int:
     """Have a server start the times of a range that have passed, with the time as their input. Each is started once:
     one that had its start is told with that execution.
+
+    Exit code 5: some could not be started now, as a quota has no place for them; ask again later.
     """
     if not is_remote(url):
         raise click.UsageError("a server starts them: give --server URL")
@@ -105,6 +107,10 @@ def backfill(name: str, since: str, until: str, limit: int, dry_run: bool, url: 
                 f"{escaped(zoned_moment(str(row.get('time'))))}  {row.get('execution_id') or 'would be started'}{was}"
             )
     click.echo(amount(len(starts), "time"), err=not starts)
+    if refused := told.get("refused"):
+        since = escaped(str(told.get("left_out")))
+        click.echo(f"those from {since} on were not started: {escaped(str(refused))}", err=True)
+        return 5
     if rest := told.get("left_out"):
         click.echo(f"--limit {limit} leaves out those from {escaped(str(rest))} on", err=True)
     if coming := told.get("coming"):

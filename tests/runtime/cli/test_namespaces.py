@@ -61,3 +61,36 @@ def test_where_there_is_no_place_it_is_said_with_a_code_of_its_own(home: "Home")
         done = home.run("start", plan, "--server", url)
         assert (done.returncode, text in done.stderr, "try again in" in done.stderr) == (5, True, True)
     assert home.only() == failed
+
+
+def test_a_backfill_says_how_far_it_came(home: "Home") -> None:
+    plan = home.plan(FAILS)
+    home.run("namespaces", "put", kept(home, GOOD.replace("per_minute: 1", "per_minute: 2")))
+    (home.folder / "nightly.yaml").write_text(
+        "apiVersion: noetl.io/v2\nkind: Schedule\nmetadata: {name: nightly}\n"
+        "spec: {playbook: tests/tried, cron: 0 2 * * *}\n"
+    )
+    with home.serving() as (_, url):
+        there = ("--server", url)
+        assert home.run("register", plan, *there).returncode == 0
+        assert home.run("schedules", "put", "nightly.yaml", *there).returncode == 0
+        words = (
+            "schedules",
+            "backfill",
+            "nightly",
+            "--from",
+            "2026-03-01T00:00:00Z",
+            "--until",
+            "2026-03-05T00:00:00Z",
+        )
+        done = home.run(*words, *there)
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (5, "2 times")
+        text = (
+            "those from 2026-03-03T02:00:00+00:00 on were not started: namespace `team-a` has had its 2 starts a minute"
+        )
+        assert text in done.stderr
+        again = home.run(*words, *there)
+        assert (again.returncode, again.stdout.count("was started before")) == (5, 2)
+        none = home.run(*words[:-3], "2026-03-03T00:00:00Z", *words[-2:], *there)
+        assert (none.returncode, none.stdout) == (5, "")
+        assert len(home.json("list", *there)) == 2  # type: ignore[arg-type]

@@ -120,6 +120,8 @@ class Log:
     def __init__(self, access: DatabaseAccess) -> None:
         self._access = access
         self._heads: dict[str, Head] = {}
+        # As it was at the last start: then a statement alone is not even tried.
+        self._has_namespaces = False
         self._lock = threading.Lock()
 
     def create(
@@ -145,7 +147,7 @@ class Log:
 
         def begun(connection: PostgresConnection) -> Head | None:
             is_alone = key is None and actor_now() is None and not attributes
-            if is_alone and (head := made(connection, is_alone=True)) is not None:
+            if is_alone and not self._has_namespaces and (head := made(connection, is_alone=True)) is not None:
                 return head
             with connection.transaction():
                 if key is not None:
@@ -194,6 +196,7 @@ class Log:
         if added is None:
             return None
         number, has_namespaces = added
+        self._has_namespaces = has_namespaces
         if attributes:
             keep_attributes(connection, number, attributes)
         if parent is None:
