@@ -194,6 +194,20 @@ def test_bash_completes_commands_options_and_values(program: Program) -> None:
     assert offered == ["--help"]
 
 
+def test_bash_completes_names_of_signals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert _completed(noetl.cli, "signal", "last", "--name", "") == [], "there is no store, and none is made"
+    assert [*tmp_path.iterdir()] == []
+    steps = "workflow:\n  - {step: start, tool: {kind: wait, events: [approve, refuse], spec: {timeout: 0.1}}}\n"
+    (tmp_path / "w.yaml").write_text(f"apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: w}}\n{steps}")
+    subprocess.run(
+        [f"{Path(sys.executable).parent}/noetl", "run", "w.yaml", "--quiet"], capture_output=True, check=False
+    )
+    assert sorted(_completed(noetl.cli, "signal", "last", "--name", "")) == ["approve", "refuse"]
+    assert _completed(noetl.cli, "signal", "last", "--name", "re") == ["refuse"]
+    assert _completed(noetl.cli, "signal", "nobody", "--name", "re") == []
+
+
 def test_bash_completes_files_where_a_command_takes_one() -> None:
     assert "files" in _completed(noetlc.cli, "lint", "play")
     assert "files" in _completed(noetl.cli, "run", "play")

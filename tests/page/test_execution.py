@@ -1,5 +1,6 @@
 """The page of one execution, in a browser."""
 
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -192,6 +193,20 @@ workflow:
   - {step: middle, tool: {kind: python, code: "result = 1"}, next: {arcs: [{step: refuse}]}}
   - {step: refuse, tool: {name: f, kind: fail, code: no.truck, message: none}}
 """
+
+
+def test_numbers_are_shown_as_the_server_wrote_them(server: Listener, page: "Page") -> None:
+    steps = "- {step: start, tool: {kind: noop, result: {sum: 1220.0, id: 12345678901234567, n: 3, rate: 0.1}}}"
+    server.register(f"{HEAD}workflow:\n  {steps}\n")
+    name = server.start("t/t")
+    until(lambda: server.api.get(f"/executions/{name}/row").json()["ended"] is not None)
+    written = server.api.get(f"/executions/{name}/result").text
+    assert "1220.0" in written and "12345678901234567" in written
+    page.goto(f"{server.url}/#/executions/{name}?step=start")
+    shown = page.locator(".panel pre.value", has_text="1220")
+    shown.wait_for()
+    # JavaScript would write 1220 and 12345678901234568.
+    assert sorted(re.findall(r"[\d.]+", shown.inner_text())) == ["0.1", "1220.0", "12345678901234567", "3"]
 
 
 def test_a_step_without_a_result_asks_for_none(server: Listener, page: "Page") -> None:

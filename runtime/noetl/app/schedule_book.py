@@ -68,7 +68,11 @@ class ScheduleBook(StandingBook[ScheduleRow]):
         keys: dict[str, tuple[str, ...]] = {name: ("spec", "payload", name) for name in schedule.payload}
         if schedule.time_input:
             keys[schedule.time_input] = ("spec", "time_input")
-        return start_slips(self._runtime, schedule.playbook, schedule.version, schedule.payload_at(now), keys)
+        values, at = schedule.payload_at(now), ("spec", "time_input")
+        slips = start_slips(self._runtime, schedule.playbook, schedule.version, values, keys)
+        # Of a time nobody sees in the document what comes.
+        said = f"; a time such as `{values.get(schedule.time_input)}` comes"
+        return tuple([slip._replace(text=slip.text + said) if slip.key == at else slip for slip in slips])
 
     def document(self, name: str) -> dict[str, Json]:
         """A schedule, with its next times and what became of the last ones."""

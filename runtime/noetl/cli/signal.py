@@ -4,6 +4,7 @@ comes to it.
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from functools import partial
@@ -11,6 +12,7 @@ from uuid import uuid4
 
 import click
 
+from noetl.app.adapters import DEFAULT_STORE
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import UnreadableExecution, program_of
 from noetl.cli.acting import by_user
@@ -19,7 +21,7 @@ from noetl.cli.bulk import BulkOptions, ask_many, bulk_options
 from noetl.cli.inputs import json_of
 from noetl.cli.stores import existing_runtime, json_option, row_of, runtime_to_change, server_option, store_option
 from noetl.cli.text import Problem, duration, escaped, json_text
-from noetl.engine.signals import unheard
+from noetl.engine.signals import heard_names, unheard
 from noetl.ports import ExecutionRow, MailboxFull, Over, Owned
 from noetl.ports.mailbox import Letter, kept_for
 from noetl.server.children import root_of
@@ -30,11 +32,25 @@ from noetl_ir.kinds import seconds_of
 from noetl_ir.plan_secrets import secrets_named
 
 
+def _complete_name(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
+    """The names that the playbook of the execution listens for, for a shell: whatever is in the way, it has none."""
+    try:
+        url = context.params.get("url") or os.environ.get("NOETL_STORE", DEFAULT_STORE)
+        with existing_runtime(str(url)) as runtime:
+            # Behind an option that lacks its value click has not read the arguments yet.
+            named = context.params.get("execution") or next(iter(context.args), "last")
+            row = row_of(runtime, str(named))
+            program = program_of(runtime, row.execution_id)
+            return [name for name in heard_names(program) if name.startswith(begun)]
+    except Exception:
+        return []
+
+
 @click.command("signal", short_help="Send a signal to an execution that waits for one.")
 @click.argument("execution", metavar="[ID]", required=False)
 @bulk_options
 @click.option("--key", help="Instead of ID: the `correlation` under which a `wait` of any execution listens.")
-@click.option("--name", required=True, help="The name that a `wait` task listens for.")
+@click.option("--name", required=True, shell_complete=_complete_name, help="The name that a `wait` task listens for.")
 @click.option("--data", default="null", metavar="JSON", help="What the signal carries.")
 @click.option("--keep-for", metavar="DURATION", help="With --key: how long it is kept for a wait; 7d when absent.")
 @click.option("--anyway", is_flag=True, help="Send it though nothing in the playbook waits for that name.")

@@ -11,7 +11,7 @@ from noetl.app.tracing.otlp_json import trace_document
 from noetl.app.tracing.reading import spans_of
 from noetl.cli.stores import existing_runtime, row_of, server_option, store_option
 from noetl.cli.text import Problem, amount, json_text
-from noetl.cli.tracing import needs_extra
+from noetl.cli.tracing import needs_extra, tracing_here
 
 
 @click.command("trace", short_help="Print the trace of an execution, or send it to a collector.")
@@ -25,6 +25,8 @@ def trace(execution: str, send: bool, url: str) -> int:
     It is made of the log, with the same ids each time. Of one that is not over it has what has ended. ID may be the
     beginning of an id, or `last`.
     """
+    if send and tracing_here() is None:
+        raise click.UsageError("--send: OTEL_EXPORTER_OTLP_ENDPOINT names no collector; it is http://HOST:4318, say")
     with existing_runtime(url) as runtime:
         row = row_of(runtime, execution)
         try:

@@ -31,18 +31,24 @@ def _names_of(program: Program) -> tuple[ListenedNames, ...]:
 
 def unheard(program: Program, name: str) -> str:
     """The message about a signal that nothing in the plan listens for; empty where something does, or may."""
-    known: dict[str, None] = {}
-    for names in _names_of(program):
-        # A name that is computed could be any: nothing is said rather than something wrong.
-        if names.any_kept or names.passing is None:
-            return ""
-        known.update(dict.fromkeys(sorted(names.kept | names.passing)))
+    # A name that is computed could be any: nothing is said rather than something wrong.
+    if any(names.any_kept or names.passing is None for names in _names_of(program)):
+        return ""
+    known = heard_names(program)
     if name in known:
         return ""
     near = nearest(name, known)
     asked = f"; did you mean `{near}`?" if near else ""
     waited = f" (waited for: {', '.join(f'`{one}`' for one in known)})" if known else ""
     return f"nothing in the playbook waits for a signal `{name}`{asked}{waited}"
+
+
+def heard_names(program: Program) -> tuple[str, ...]:
+    """The names of signals that something in the plan listens for, as far as they are written in it."""
+    known: dict[str, None] = {}
+    for names in _names_of(program):
+        known.update(dict.fromkeys(sorted(names.kept | (names.passing or frozenset()))))
+    return tuple(known)
 
 
 def deliver_signals(turn: Turn) -> None:

@@ -12,7 +12,7 @@ import { output } from './output.js';
 import { picture, placePicture } from './picture.js';
 import { rerun } from './reruns.js';
 import { cause } from './schedules.js';
-import { follow, get } from './server.js';
+import { follow, get, getShown } from './server.js';
 import { startAgain } from './starting.js';
 import { draw, heading, value, values } from './step.js';
 import { rangeIn, timeline } from './timeline.js';
@@ -292,7 +292,7 @@ export function executionView(id, query, person) {
     const begun = performance.now();
     const wanted = live ? NEWEST : position;
     try {
-      const found = await get(`${place}/moment`, { position: wanted }, closing.signal).catch(() => null);
+      const found = await getShown(`${place}/moment`, { position: wanted }, closing.signal).catch(() => null);
       // What plays has moved on when the answer comes, always.
       if (!found || (!playing && wanted !== (live ? NEWEST : position))) return;
       now = found;
@@ -419,7 +419,7 @@ export function executionView(id, query, person) {
     show(panel, h('h2', { class: 'part' }, 'Workload'), values(now.workload, 'It has none.'), h('h2', { class: 'part' }, 'Result'), result);
     if (error) return;
     try {
-      show(result, value((await get(`${place}/result`, {}, closing.signal)).result));
+      show(result, value((await getShown(`${place}/result`, {}, closing.signal)).result));
     } catch (refusal) {
       show(result, h('p', { class: 'hint' }, prose(wordsOf(refusal))));
     }

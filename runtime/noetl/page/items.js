@@ -2,7 +2,7 @@
 
 import { badge, h, say, show, wordsOf } from './dom.js';
 import { problem } from './failures.js';
-import { get } from './server.js';
+import { get, getShown } from './server.js';
 import { many, took } from './times.js';
 
 const PAGE = 50;
@@ -108,7 +108,7 @@ export function items(id, step, digest, signal) {
   async function fill(one, whole) {
     if (!whole.childElementCount) show(whole, h('p', { class: 'hint' }, 'Asking…'));
     try {
-      const found = await get(`${place}/item`, { step, key: [one.run, ...one.index].join('/') }, signal);
+      const found = await getShown(`${place}/item`, { step, key: [one.run, ...one.index].join('/') }, signal);
       const text = (/** @type {any} */ value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
       show(whole, h('h3', null, 'Item'), h('pre', { class: 'value' }, text(found.item)), one.state === 'done' ? [h('h3', null, 'Result'), h('pre', { class: 'value' }, text(found.result))] : null);
     } catch (error) {

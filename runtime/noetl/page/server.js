@@ -36,6 +36,19 @@ export async function get(path, query, signal) {
   return (await asked('GET', address(path, query), undefined, signal)).json();
 }
 
+/** The same, for values that are shown: a number that JavaScript would write otherwise (1220.0, or one of many digits) is shown as the server wrote it, and is nothing to reckon with. @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] @returns {Promise<any>} */
+export async function getShown(path, query, signal) {
+  return asWritten(await (await asked('GET', address(path, query), undefined, signal)).text());
+}
+
+/** JSON whose numbers are written again as they stand there; in browsers that cannot, as JavaScript writes them. @param {string} text @returns {any} */
+function asWritten(text) {
+  const raw = /** @type {any} */ (JSON).rawJSON;
+  /** @param {string} _ @param {any} value @param {any} [context] */
+  const read = (_, value, context) => (typeof value === 'number' && context?.source && String(value) !== context.source ? raw(context.source) : value);
+  return raw ? JSON.parse(text, read) : JSON.parse(text);
+}
+
 /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<string>} */
 export async function getText(path, signal) {
   return (await asked('GET', address(path), undefined, signal)).text();

@@ -2,7 +2,7 @@
 
 import { badge, h, prose, show, wordsOf } from './dom.js';
 import { placeOf, problem } from './failures.js';
-import { get } from './server.js';
+import { getShown } from './server.js';
 import { arcOf } from './timeline.js';
 import { took } from './times.js';
 
@@ -34,12 +34,12 @@ export async function draw(panel, look) {
   try {
     // The server refuses to answer for one that has no result, which browsers take for a mistake of the page.
     const has = look.mayHave || look.bars.some((bar) => bar.kind === 'step' && bar.ok);
-    const found = has ? value((await get(`${place}/result`, { step, ...at }, look.signal)).result) : h('p', { class: 'hint' }, position === null ? 'It has not succeeded.' : 'It has not succeeded here.');
+    const found = has ? value((await getShown(`${place}/result`, { step, ...at }, look.signal)).result) : h('p', { class: 'hint' }, position === null ? 'It has not succeeded.' : 'It has not succeeded here.');
     if (look.still()) show(result, found);
   } catch (error) {
     show(result, h('p', { class: 'hint' }, prose(wordsOf(error))));
   }
-  const found = await get(`${place}/moment`, { position: position ?? Number.MAX_SAFE_INTEGER, step }, look.signal).catch(() => null);
+  const found = await getShown(`${place}/moment`, { position: position ?? Number.MAX_SAFE_INTEGER, step }, look.signal).catch(() => null);
   if (look.still()) show(came, found?.args ? values(found.args, 'None came with its token.') : h('p', { class: 'hint' }, 'It has not begun here.'));
 }
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -275,6 +276,17 @@ def test_slips_of_the_start_are_told_at_their_lines_when_it_is_kept(tmp_path: Pa
     (tmp_path / "s.yaml").write_text(SLIPS.replace("playbook: t/t", "playbook: t/t\n  version: 7"))
     done = noetl(tmp_path, "schedules", "put", "s.yaml")
     assert done.stderr == "warning: s.yaml:6:3: playbook `t/t` has no version 7: the newest is 1\n"
+
+
+def test_a_slip_about_the_time_says_what_comes(server: Served) -> None:
+    source = (
+        HEAD + "executor: {spec: {inputs: {day: {type: string, format: date}}}}\n"
+        "workflow:\n  - {step: start, tool: {kind: noop}}\n"
+    )
+    assert server.client.post("/playbooks", content=source.replace("t/t", "t/day")).status_code == 201
+    (slip,) = put(server, playbook="t/day", timezone="UTC")["warnings"]  # type: ignore[misc]
+    assert slip["key"] == ["spec", "time_input"]
+    assert re.search(r"of the format date; a time such as `20\d\d-\d\d-\d\dT\d\d:.*\+00:00` comes$", slip["text"])
 
 
 def test_slips_against_declared_inputs(server: Served) -> None:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
@@ -16,6 +16,8 @@ from harness.serving import Served, served, until
 from noetl.app.clock import WallClock
 from noetl.app.outbox_delivery import OutboxDelivery
 from noetl.app.telling import deliveries_of
+from noetl.app.tracing.exporting import NotExported, SpanExporter
+from noetl.app.tracing.spans import INTERNAL, SpanRow
 from noetl.host.trace_sampling import BadTracing, Tracing, tracing_of
 from noetl.ports.outbox import Telling, WantedOutbox
 from noetl_ir.trace_ids import TraceContext, context_of, trace_id_of
@@ -48,6 +50,43 @@ workflow:
   - step: called
     tool: {{name: call, kind: playbook, path: t/c}}
 """
+
+
+def test_a_collector_that_drips_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time, and the response never ends."""
+    ended, asked = Event(), list[int]()
+
+    class DrippingHandler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(1)
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", "100000")
+            self.end_headers()
+            while not ended.wait(0.05):
+                self.wfile.write(b" ")
+                self.wfile.flush()
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), DrippingHandler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
+    monkeypatch.setattr("noetl.app.tracing.exporting.LONGEST", 0.5)
+    exporter = SpanExporter()
+    span = SpanRow("s", "0" * 31 + "1", "0" * 15 + "1", "", INTERNAL, 1, 2, 0, {})
+    try:
+        with pytest.raises(NotExported, match=r"not ended its response after 0\.5 s"):
+            exporter.export([span])
+        with pytest.raises(NotExported, match="to the spans before"):
+            exporter.export([span])
+        assert len(asked) == 1
+    finally:
+        ended.set()
+        exporter.close()
+        server.shutdown()
+        server.server_close()
 
 
 @pytest.fixture

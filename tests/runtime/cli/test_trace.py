@@ -33,6 +33,12 @@ def test_a_collector_that_is_away_fails_no_run(home: "Home") -> None:
     assert "Traceback" not in done.stderr and "Failed to export" not in done.stderr
 
 
+def test_nothing_is_sent_where_no_variable_names_a_collector(home: "Home") -> None:
+    assert home.run("run", home.plan(STEPS)).returncode == 0
+    done = home.run("trace", "last", "--send")
+    assert done.returncode == 2 and "OTEL_EXPORTER_OTLP_ENDPOINT names no collector" in done.stderr
+
+
 def test_a_wrong_variable_is_told(home: "Home") -> None:
     home.env |= {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_TRACES_SAMPLER": "often"}
     done = home.run("run", home.plan(STEPS))

@@ -1,6 +1,7 @@
 """Spans on their way to a collector: by the official exporter of OpenTelemetry, which reads its own variables."""
 
 import logging
+import threading
 from collections.abc import Iterable
 from itertools import islice
 
@@ -30,6 +31,12 @@ logging.getLogger("opentelemetry").propagate = False
 _STATUS = (StatusCode.UNSET, StatusCode.OK, StatusCode.ERROR)
 
 
+LONGEST = 60.0
+"""Seconds that one request may take in all. The exporter bounds each read of it: a collector that sends a byte now and
+then would hold whoever tells traces for good.
+"""
+
+
 class NotExported(Exception):
     """The collector did not take spans."""
 
@@ -39,6 +46,7 @@ class SpanExporter:
 
     def __init__(self) -> None:
         self._exporter = OTLPSpanExporter()
+        self._sending: threading.Thread | None = None
         found = Resource.create()
         # The SDK's own default is `unknown_service`.
         named = str(found.attributes.get(SERVICE_NAME, ""))
@@ -49,8 +57,22 @@ class SpanExporter:
         """Tell spans, some at a time; returns when the collector has taken all. Raises NotExported."""
         rest = iter(spans)
         while batch := [self._readable(span) for span in islice(rest, BATCH)]:
-            if self._exporter.export(batch) is not SpanExportResult.SUCCESS:
+            if self._sent(batch) is not SpanExportResult.SUCCESS:
                 raise NotExported("the collector did not take the spans")
+
+    def _sent(self, batch: list[ReadableSpan]) -> SpanExportResult | None:
+        """What the collector made of some spans, None where it could not be asked. Raises NotExported."""
+        if self._sending is not None and self._sending.is_alive():
+            raise NotExported("the collector has not ended its response to the spans before")
+        came = list[SpanExportResult]()
+        self._sending = threading.Thread(
+            target=lambda: came.append(self._exporter.export(batch)), name="noetl-spans", daemon=True
+        )
+        self._sending.start()
+        self._sending.join(LONGEST)
+        if self._sending.is_alive():
+            raise NotExported(f"the collector has not ended its response after {LONGEST:g} s")
+        return came[0] if came else None
 
     def close(self) -> None:
         """Let go of connections."""
