@@ -61,7 +61,7 @@ class SpanExporter:
                 raise NotExported("the collector did not take the spans")
 
     def _sent(self, batch: list[ReadableSpan]) -> SpanExportResult | None:
-        """What the collector made of some spans, None where it could not be asked. Raises NotExported."""
+        """The word of the collector about some spans, None where it could not be asked. Raises NotExported."""
         if self._sending is not None and self._sending.is_alive():
             raise NotExported("the collector has not ended its response to the spans before")
         came = list[SpanExportResult]()
