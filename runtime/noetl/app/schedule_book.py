@@ -72,7 +72,13 @@ class ScheduleBook(StandingBook[ScheduleRow]):
         slips = start_slips(self._runtime, schedule.playbook, schedule.version, values, keys)
         # Of a time nobody sees in the document what comes.
         said = f"; a time such as `{values.get(schedule.time_input)}` comes"
-        return tuple([slip._replace(text=slip.text + said) if slip.key == at else slip for slip in slips])
+        is_of_value = [slip.key == at and slip.text.startswith("the input ") for slip in slips]
+        return tuple(
+            [
+                slip._replace(text=slip.text + said) if told else slip
+                for slip, told in zip(slips, is_of_value, strict=True)
+            ]
+        )
 
     def document(self, name: str) -> dict[str, Json]:
         """A schedule, with its next times and what became of the last ones."""
