@@ -197,3 +197,31 @@ workflow:
     cluster.ended(name, seconds=90)
     calls = Counter(cluster.lines())
     assert calls["own"] in (4, 5) and calls["child"] in (16, 17)
+
+
+@pytest.mark.long  # two workers one after the other, each with a token of its own
+def test_a_worker_needs_no_more_than_the_plans_and_values_of_its_pool(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large result goes through the server, and so does what is printed."""
+    file = str(cluster.folder / "tokens")
+    monkeypatch.setenv("NOETL_TOKEN", add_token(file, "root", "admin"))
+    server = cluster.server("--tokens", "tokens")
+    body = """
+executor: {spec: {pool: gpu, policy: {limits: {max_payload_bytes: 1000}}}}
+workflow:
+- step: start
+  tool: {name: a, kind: python, code: "print('printed'); result = 'x' * 100_000"}
+  next: {arcs: [{step: read}]}
+- step: read
+  tool: {kind: python, args: {text: "{{ start }}"}, code: "result = len(text)"}
+"""
+    for number, scope in enumerate(({"pools": ["gpu"]}, {"paths": ["t/"]}, {"paths": ["t/t"], "pools": ["gpu"]})):
+        cluster.environment["NOETL_TOKEN"] = add_token(file, f"worker-{number}", "worker", **scope)
+        worker = cluster.worker("--pool", "gpu", "--server", cluster.urls[server.pid])
+        name = cluster.begin(body, server)
+        cluster.ended(name)
+        assert cluster.noetl("result", name, server=server).strip() == "100000"
+        assert "printed" in cluster.noetl("logs", name, server=server)
+        worker.terminate()
+        worker.wait(30)

@@ -117,7 +117,7 @@ def check_value(store: Store, reference: Mapping[str, Json]) -> None:
 def check_start(runtime: Runtime, program: Program) -> None:
     """Raises Forbidden for a playbook with steps that may run in other pools than those of whoever asks."""
     if pools := scope_now().pools:
-        told = f"your token is for {', '.join([f'`{each}`' for each in pools])}"
+        told = f"your pools are {', '.join([f'`{each}`' for each in pools])}"
         for playbook, pool in _pools_of(runtime, program):
             if not pool:
                 raise Forbidden(f"`{playbook}` calls a playbook whose pools only a run tells: {told}")

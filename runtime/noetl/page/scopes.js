@@ -16,4 +16,4 @@ export function scopeWords(one) {
 export const endWords = (one) => (one.expires ? `until ${moment(millis(one.expires))}` : '');
 
 /** Why a list has fewer rows than somebody may expect, null where it has all. @param {import('./app.js').Person} person */
-export const scopeHint = (person) => (person.paths.length ? h('p', { class: 'hint scope' }, `You see ${scopeWords({ ...person, pools: [] })} only: your token is for these.`) : null);
+export const scopeHint = (person) => (person.paths.length ? h('p', { class: 'hint scope' }, `You see ${scopeWords({ ...person, pools: [] })} only: ${person.issuer ? 'what you may do' : 'your token'} is for these.`) : null);

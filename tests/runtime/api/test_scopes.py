@@ -379,7 +379,7 @@ def test_pools_of_a_token_are_those_of_all_steps(teams: Teams) -> None:
     step = "workflow:\n  - step: start\n    spec: {pool: cpu}\n    tool: {kind: noop}\n"
     for path, rest, executor in (("p/none", WAITS, ""), ("p/cpu", WAITS, cpu), ("p/mixed", step, gpu)):
         told = teams.ask("POST", "/playbooks", _source(path, rest, executor=executor), by="gpu")
-        assert told.status_code == 403 and "your token is for `gpu`" in told.json()["detail"], told.text
+        assert told.status_code == 403 and "your pools are `gpu`" in told.json()["detail"], told.text
         assert teams.ask("POST", "/playbooks", _source(path, rest, executor=executor), by="root").status_code == 201
         assert teams.ask("POST", "/executions", {"path": path}, by="gpu").status_code == 403
         assert teams.ask("PUT", "/schedules/s", _schedule("s", path), by="gpu").status_code == 403
@@ -398,7 +398,7 @@ def test_pools_of_a_token_are_those_of_all_steps(teams: Teams) -> None:
     until(lambda: teams.ask("GET", f"/executions/{elsewhere}/row", by="root").json()["status"] == "cancelled")
     assert teams.ask("POST", f"/executions/{elsewhere}/rerun", {"dry_run": True}, by="gpu").status_code == 403
     (one,) = teams.ask("POST", "/executions/rerun", {"ids": [elsewhere]}, by="gpu").json()["executions"]
-    assert one["outcome"] == "refused" and "your token is for `gpu`" in one["why"]
+    assert one["outcome"] == "refused" and "your pools are `gpu`" in one["why"]
     # A worker has the plans of its pools, and nothing that only people need.
     assert teams.ask("GET", f"/plans/{plan}", by="worker").status_code == 200
     assert teams.ask("GET", f"/plans/{teams.their_plan}", by="worker").status_code == 404
