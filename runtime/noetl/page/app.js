@@ -19,7 +19,7 @@ import { workersView } from './workers.js';
  * A view: its element, and what ends it. `turn` takes another query of the same place; where there is none, the view is
  * made anew.
  * @typedef {{element: HTMLElement, title: string, close: () => void, turn?: (query: URLSearchParams) => void}} View
- * @typedef {{name: string | null, role: string, operates: boolean, expires: string | null, paths: string[], pools: string[]}} Person
+ * @typedef {{name: string | null, role: string, operates: boolean, expires: string | null, paths: string[], pools: string[], issuer?: string | null}} Person
  */
 
 /** `whole`: only for whoever has no scope; `role`: only for that role. @type {{name: string, place: string, whole?: boolean, role?: string}[]} */
