@@ -55,6 +55,8 @@ class Orders:
         slots_of: Callable[[str], int | None] = lambda pool: None,
     ) -> None:
         self._shares = shares
+        # Looked at once in a round, and not for each order; None before the first one.
+        self._has_shares: bool | None = None if shares is not None else False
         self._path_of = path_of
         self._slots_of = slots_of
         self._narrowed: dict[str, int] = {}
@@ -70,7 +72,9 @@ class Orders:
 
     def add_order(self, order: RunPipeline, pool: str, priority: int) -> None:
         """Keep an order for a pool."""
-        if self._shares is not None and self._shares.look():
+        if self._has_shares is None:
+            self._look_for_shares()
+        if self._has_shares and self._shares is not None:
             share = self._shares.share_of(self._path_of(order.execution_id))
             self._shared(pool).enqueue(order.execution_id, order, priority, share)
         else:
@@ -107,6 +111,7 @@ class Orders:
             self._bus.send(STOPS, key_of(stop), stop)
             did = True
         if self._waiting:
+            self._look_for_shares()
             for pool in [*self._waiting]:
                 did = self._send_to(pool, is_wanted) or did
         return did
@@ -128,6 +133,10 @@ class Orders:
         """Forget all of them."""
         self._waiting.clear()
         self._stops.clear()
+
+    def _look_for_shares(self) -> None:
+        if self._shares is not None:
+            self._has_shares = self._shares.look()
 
     def _shared(self, pool: str) -> "WeightedQueue[RunPipeline]":
         """The queue of a pool, shared from now on."""
