@@ -68,6 +68,7 @@ VIEWS = {
     "starting": ("starting.js",),
     "picture": ("viewport.js",),
     "scopes": ("scopes.js",),
+    "signing": ("signing.js",),
 }
 """The tests of the page, and what of it each looks at."""
 TYPES = "tests/page/test_types.py::test_the_types_of_all_scripts_fit"

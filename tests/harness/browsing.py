@@ -11,6 +11,7 @@ import httpx
 
 from noetl.api.bearer_tokens import BearerToken
 from noetl.api.compiling import compiled_source
+from noetl.api.people import People
 from noetl.api.serving import Listening, ServingCallbacks, serve
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.sessions import sessions_beside
@@ -49,7 +50,9 @@ class Listener(NamedTuple):
 
 
 @contextlib.contextmanager
-def listening(folder: Path, *tokens: BearerToken, secret: str = "", port: int = 0) -> Iterator[Listener]:
+def listening(
+    folder: Path, *tokens: BearerToken, secret: str = "", port: int = 0, people: People | None = None
+) -> Iterator[Listener]:
     """A server over the store in a folder, on a port of its own or on one that it had."""
     ready, said = threading.Event(), list[str]()
 
@@ -59,7 +62,7 @@ def listening(folder: Path, *tokens: BearerToken, secret: str = "", port: int = 
 
     with open_runtime(f"sqlite:///{folder}/noetl.db", Settings(root=folder), _no_catalogue) as runtime:
         lines = ServingCallbacks(lambda text: None, heard)
-        where = Listening("127.0.0.1", port, lambda: tokens)
+        where = Listening("127.0.0.1", port, lambda: tokens, people=people)
         thread = threading.Thread(
             target=serve,
             args=(runtime, where, lambda data, name: compiled_source(data, name, ()), lines),

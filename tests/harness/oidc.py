@@ -11,6 +11,7 @@ import threading
 import time
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator
+from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote_plus, urlencode, urlsplit
@@ -112,6 +113,7 @@ class Provider:
         self.made: Callable[[dict[str, Any]], str] = lambda claims: token_of(claims, self.signer)
         self.instead: dict[str, Reply | Callable[[], Reply]] = {}
         self.denied = ""
+        self.asks_first = False
         self.asks: list[str] = []
         self.queries: list[dict[str, str]] = []
         self.forms: list[dict[str, str]] = []
@@ -139,6 +141,10 @@ class Provider:
         return Reply(404)
 
     def _authorize(self, query: dict[str, str]) -> Reply:
+        if self.asks_first and not query.pop("agreed", ""):
+            again = escape(f"/authorize?{urlencode({**query, 'agreed': 'yes'})}")
+            page = f'<!doctype html><title>Provider</title><h1>Who are you?</h1><a href="{again}">I am Ann</a>'
+            return Reply(200, page.encode(), (("Content-Type", "text/html"),))
         self.queries.append(query)
         assert (query["response_type"], query["client_id"], query["tenant"]) == ("code", CLIENT, "1")
         assert query["code_challenge_method"] == "S256" and len(query["code_challenge"]) == 43

@@ -123,10 +123,10 @@ async def get_ways(request: Request) -> Response:
 
 
 async def begin_oidc(request: Request) -> Response:
-    """Send a browser to the provider to sign in; `then` is where on the page it goes on, `afresh` asks who it is."""
+    """Send a browser to the provider to sign in; `place` is where on the page it goes on, `afresh` asks who it is."""
     oidc = _oidc_of(request)
     afresh = request.query_params.get("afresh") == "true"
-    url, cookie = await oidc.begin_sign_in(request.query_params.get("then", ""), afresh=afresh)
+    url, cookie = await oidc.begin_sign_in(request.query_params.get("place", ""), afresh=afresh)
     response = Response(status_code=303, headers={"Location": url, **_UNSEEN})
     oidc.pending.set_cookie(response, request, cookie)
     return response

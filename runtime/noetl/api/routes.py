@@ -73,7 +73,7 @@ ROUTES = (
     Operation("GET", "/openapi.json", "", handlers.openapi),
     Operation("GET", "/me", "viewer", sign_in.who_am_i, scope=OWN),
     Operation("GET", "/sign-in", "", oidc_sign_in.get_ways),
-    Operation("GET", "/sign-in/oidc", "", oidc_sign_in.begin_oidc, query=("then", "afresh"), status=303),
+    Operation("GET", "/sign-in/oidc", "", oidc_sign_in.begin_oidc, query=("place", "afresh"), status=303),
     Operation(
         "GET",
         "/sign-in/return",

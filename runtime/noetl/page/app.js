@@ -1,16 +1,16 @@
 // The frame of the page: who is signed in, where the address leads, and the view that is shown there.
 
 import { auditView } from './audit.js';
-import { h, show, trouble, wordsOf } from './dom.js';
+import { h, show, trouble } from './dom.js';
 import { executionView } from './execution.js';
 import { executionsView } from './executions.js';
 import { findingView } from './findings.js';
-import { field } from './forms.js';
 import { notificationView, notificationsView } from './notifications.js';
 import { playbookView, playbooksView } from './playbooks.js';
 import { scheduleView, schedulesView } from './schedules.js';
 import { endWords, isLimited, scopeWords } from './scopes.js';
 import { Refusal, get, post, whenSignedOut } from './server.js';
+import { failure, hostOf, signInForm } from './signing.js';
 import { signalsView } from './signals.js';
 import { triggerView } from './triggers.js';
 import { workersView } from './workers.js';
@@ -19,7 +19,7 @@ import { workersView } from './workers.js';
  * A view: its element, and what ends it. `turn` takes another query of the same place; where there is none, the view is
  * made anew.
  * @typedef {{element: HTMLElement, title: string, close: () => void, turn?: (query: URLSearchParams) => void}} View
- * @typedef {{name: string | null, role: string, operates: boolean, expires: string | null, paths: string[], pools: string[], issuer?: string | null}} Person
+ * @typedef {{name: string | null, role: string, operates: boolean, expires: string | null, paths: string[], pools: string[], issuer: string | null}} Person
  */
 
 /** `whole`: only for whoever has no scope; `role`: only for that role. @type {{name: string, place: string, whole?: boolean, role?: string}[]} */
@@ -32,6 +32,9 @@ const PLACES = [
   { name: 'Notifications', place: '#/notifications', whole: true },
   { name: 'Audit', place: '#/audit', whole: true, role: 'admin' },
 ];
+
+/** Where the server sends a browser of which no sign-in came. */
+const SIGN_IN = '/sign-in';
 
 /** @type {[RegExp, (found: string[], query: URLSearchParams, person: Person) => View][]} */
 const VIEWS = [
@@ -76,6 +79,10 @@ function decoded(found) {
 function route() {
   if (!person) return;
   const [place, query] = here();
+  if (place === SIGN_IN) {
+    signIn();
+    return;
+  }
   if (view && place === shown && view.turn) {
     view.turn(query);
     return;
@@ -100,19 +107,33 @@ function head() {
   const [place] = here();
   const links = PLACES.filter((one) => person && !(one.whole && isLimited(person)) && (!one.role || one.role === person.role)).map((one) => h('a', { href: one.place, 'aria-current': place.startsWith(one.place.slice(1)) ? 'page' : null }, one.name));
   const who = person && h('div', { class: 'who' },
-    h('span', { title: person.name ? ['Signed in with the token', person.name, endWords(person)].join(' ').trim() : 'This server has no tokens' }, person.name || 'local', h('small', null, person.role), isLimited(person) && h('small', { class: 'scope' }, scopeWords(person))),
+    h('span', { title: whence(person) }, h('span', { class: 'known' }, nameOf(person)), h('small', null, person.role), isLimited(person) && h('small', { class: 'scope' }, scopeWords(person))),
     person.name && h('button', { class: 'bare', onclick: signOut }, 'Sign out'));
   const nav = h('nav', { 'aria-label': 'Places' }, person ? links : null);
   show(top_, h('a', { class: 'brand', href: '#/executions' }, h('img', { src: 'page/icon.svg', alt: '', width: 24, height: 24 }), 'noetl'),
     nav, who);
 }
 
-async function signOut() {
-  await post('sign-out', {});
-  signIn();
+/** How somebody came in, in words. @param {Person} who */
+function whence(who) {
+  if (!who.name) return 'This server has no tokens';
+  return [who.issuer ? `Signed in as ${who.name} at ${hostOf(who.issuer)}` : `Signed in with the token ${who.name}`, endWords(who)].join(' ').trim();
 }
 
-/** Ask for a token. @param {string} [why] */
+/** A name as there is room for it. @param {Person} who */
+function nameOf(who) {
+  // Whose address the provider has not verified is called by its address and his number there.
+  return who.issuer && who.name?.startsWith(`${who.issuer}#`) ? who.name.slice(who.issuer.length + 1) : who.name || 'local';
+}
+
+async function signOut() {
+  const { end_session: there } = await post('sign-out', {});
+  // Else whoever comes next to this browser is signed in with one click.
+  if (there) location.assign(there);
+  else signIn();
+}
+
+/** Ask who somebody is. @param {string} [why] */
 function signIn(why = '') {
   person = null;
   view?.close();
@@ -120,21 +141,15 @@ function signIn(why = '') {
   shown = '';
   head();
   document.title = 'Sign in · noetl';
-  const token = h('input', { type: 'password', required: true, autocomplete: 'current-password', spellcheck: false, maxLength: 512 });
-  const problem = h('p', { class: 'problem', role: 'alert', hidden: !why }, why);
-  const send = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    try {
-      person = await post('sign-in', { token: token.value.trim() });
-      route();
-    } catch (error) {
-      problem.hidden = false;
-      show(problem, wordsOf(error));
-    }
-  };
-  show(main, h('form', { class: 'sign-in', onsubmit: send }, h('img', { src: 'page/icon.svg', alt: '', width: 48, height: 48 }), h('h1', null, 'Sign in'),
-    field('Token', token, 'noetl token add NAME --role viewer makes one. It stays in a cookie that no script can read, for 12 hours.'),
-    problem, h('button', { class: 'primary', type: 'submit' }, 'Sign in')));
+  const [place, query] = here();
+  const failed = place === SIGN_IN ? query.get('failed') : null;
+  const back = place === SIGN_IN ? '' : location.hash.slice(1);
+  const { form, token } = signInForm(why || failure(failed), back, failed === 'role', (found) => {
+    person = found;
+    if (place === SIGN_IN) location.replace('#/executions');
+    else route();
+  });
+  show(main, form);
   token.focus();
 }
 

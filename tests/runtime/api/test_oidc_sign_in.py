@@ -197,7 +197,7 @@ def test_the_cookies_are_for_this_server_and_no_script(tmp_path: Path, provider:
 
 
 @pytest.mark.parametrize(
-    ("then", "place"),
+    ("place", "fragment"),
     [
         ("/executions/7?step=a&tab=log", "#/executions/7?step=a&tab=log"), ("", "#/executions"),
         ("//evil.example", "#//evil.example"), ("https://evil.example", "#/executions"), ("\\evil", "#/executions"),
@@ -206,10 +206,12 @@ def test_the_cookies_are_for_this_server_and_no_script(tmp_path: Path, provider:
         ("/sign-in?failed=role", "#/executions"), ("javascript:alert(1)", "#/executions"),
     ],
 )  # fmt: skip
-def test_it_goes_on_where_it_was_and_nowhere_else(tmp_path: Path, provider: Provider, then: str, place: str) -> None:
+def test_it_goes_on_where_it_was_and_nowhere_else(
+    tmp_path: Path, provider: Provider, place: str, fragment: str
+) -> None:
     """An address of another site would make the sign-in one of its tricks (RFC 9700 §4.11)."""
     with serving(tmp_path, provider) as server:
-        assert signs_in(server, then=then) == f"../{place}"
+        assert signs_in(server, place=place) == f"../{fragment}"
 
 
 def test_who_has_no_role_is_told_so_and_not_sent_round(tmp_path: Path, provider: Provider) -> None:

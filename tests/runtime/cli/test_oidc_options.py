@@ -124,7 +124,7 @@ def test_a_server_that_signs_people_in(home: "Home") -> None:
             assert found is not None
             with httpx.Client(base_url=found[1], timeout=30) as browser:
                 assert browser.get("/executions").status_code == 401
-                begun = browser.get("/sign-in/oidc", params={"then": "/workers"})
+                begun = browser.get("/sign-in/oidc", params={"place": "/workers"})
                 back = httpx.get(begun.headers["location"]).headers["location"]
                 assert back.startswith(f"{found[1]}/sign-in/return?")
                 assert provider.queries[0]["scope"] == "openid email groups profile"
