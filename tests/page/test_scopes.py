@@ -35,7 +35,7 @@ def test_whoever_has_a_scope_is_shown_that_and_what_is_in_it(browser: "Browser",
         page.get_by_text("1", exact=True).first.wait_for()
         assert "team-b" not in page.locator("body").inner_text()
         assert page.get_by_role("navigation", name="Places").get_by_role("link").all_inner_texts() == [
-            "Executions", "Playbooks", "Schedules",
+            "Executions", "Playbooks", "Schedules", "Notifications",
         ]  # fmt: skip
         nav, head = page.locator("nav").first.bounding_box(), page.locator("h1").bounding_box()
         assert nav is not None and head is not None and nav["y"] + nav["height"] <= head["y"]
@@ -50,6 +50,9 @@ def test_whoever_has_a_scope_is_shown_that_and_what_is_in_it(browser: "Browser",
         assert "team-b" not in page.locator("main").inner_text()
         page.get_by_role("link", name="Schedules").click()
         page.get_by_text("You see playbooks team-a/ only").wait_for()
+        page.get_by_role("link", name="Notifications").click()
+        page.get_by_text("There is none").wait_for()
+        assert page.get_by_role("heading", name="Dead letters").count() == 0
         page.goto(f"{server.url}/#/workers")
         page.get_by_text("this is for tokens without limits").first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= width

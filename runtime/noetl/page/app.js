@@ -29,7 +29,7 @@ const PLACES = [
   { name: 'Schedules', place: '#/schedules' },
   { name: 'Signals', place: '#/signals', whole: true },
   { name: 'Workers', place: '#/workers', whole: true },
-  { name: 'Notifications', place: '#/notifications', whole: true },
+  { name: 'Notifications', place: '#/notifications' },
   { name: 'Audit', place: '#/audit', whole: true, role: 'admin' },
 ];
 

@@ -3,6 +3,7 @@
 import { h, prose } from './dom.js';
 import { ask, tell } from './forms.js';
 import { document_, heading, looking, pausing, request, state } from './schedules.js';
+import { isLimited, scopeHint } from './scopes.js';
 import { all, get, post, remove } from './server.js';
 import { many, millis, moment } from './times.js';
 
@@ -11,12 +12,12 @@ const LETTERS = 100;
 /** All notifications, and dead letters. @param {import('./app.js').Person} person @returns {import('./app.js').View} */
 export function notificationsView(person) {
   return looking('Notifications', async (signal) => {
-    const [notifications, letters] = await Promise.all([all('notifications', {}, 'notifications', signal), get('dead-letters', { limit: LETTERS }, signal)]);
+    const [notifications, letters] = await Promise.all([all('notifications', {}, 'notifications', signal), isLimited(person) ? null : get('dead-letters', { limit: LETTERS }, signal)]);
     return { notifications, letters };
-  }, ({ notifications, letters }, look) => [h('h1', null, 'Notifications'), h('div', { class: 'pools' },
+  }, ({ notifications, letters }, look) => [h('h1', null, 'Notifications'), scopeHint(person), h('div', { class: 'pools' },
     h('section', { class: 'card pool' }, h('header', null, h('h2', null, 'Notifications'), h('span', { class: 'dim' }, String(notifications.length))),
       notifications.length ? h('ul', null, notifications.map(row)) : h('p', { class: 'hint none' }, 'There is none. ', h('code', null, 'noetl notifications put FILE'), ' keeps one.')),
-    h('section', { class: 'card pool' }, h('header', null, h('h2', null, 'Dead letters'), h('span', { class: 'dim' }, letters.next === null ? String(letters.dead_letters.length) : `the oldest ${LETTERS}`)),
+    letters && h('section', { class: 'card pool' }, h('header', null, h('h2', null, 'Dead letters'), h('span', { class: 'dim' }, letters.next === null ? String(letters.dead_letters.length) : `the oldest ${LETTERS}`)),
       letters.dead_letters.length ? h('ul', null, letters.dead_letters.map((/** @type {any} */ one) => letter(one, person, look))) : h('p', { class: 'hint none' }, 'Everybody was told of everything, or is still to be told.')))]);
 }
 
