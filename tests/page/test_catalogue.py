@@ -206,6 +206,18 @@ FAINT = """() => {
 """Text whose contrast is below 4.5 to 1 (WCAG 2.2, relative luminance)."""
 
 
+def test_a_playbook_says_what_it_is_for(server: Listener, page: "Page") -> None:
+    evil = "<img src=x onerror=document.title=1> loads orders"
+    server.register(
+        HEAD.replace("path: t/t", f'path: t/t, description: "{evil}", owner: data team')
+        + "workflow:\n  - {step: start, tool: {kind: noop}}\n"
+    )
+    page.goto(f"{server.url}/#/playbooks/t%2Ft")
+    page.get_by_text(evil).wait_for()
+    page.get_by_text("owner: data team").wait_for()
+    assert page.locator("main .about img").count() == 0
+
+
 def test_a_playbook_is_registered_from_a_file(server: Listener, page: "Page") -> None:
     page.goto(server.url)
     page.get_by_text(f"noetl start PATH --server {server.url}").wait_for()

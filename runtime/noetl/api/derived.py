@@ -15,6 +15,7 @@ from noetl.api.lasting import Lasting
 from noetl.api.problems import BadRequest, Faulty, Unknown
 from noetl.api.scoping import check_plan
 from noetl.api.service import ApiService
+from noetl.app.reader_notes import reader_notes
 from noetl.bounded_table import BoundedTable
 from noetl.clients.compiler import (
     USAGE,
@@ -89,6 +90,14 @@ class Derived:
 
         return await self._kept(("findings", digest), made)
 
+    async def metadata(self, digest: str) -> str:
+        """The metadata of a playbook that is for readers, as JSON. Raises Unknown also where it came without source."""
+
+        def made() -> str:
+            return json.dumps({"metadata": reader_notes(self._service.source(digest))})
+
+        return await self._kept(("metadata", digest), made)
+
     async def differences(self, old: str, new: str) -> str:
         """The changes in what a plan does, from an older one to it, as JSON."""
 
@@ -158,6 +167,11 @@ async def get_findings(request: Request) -> Response:
     how many more there are. Lines and columns count from 1, ends are exclusive.
     """
     return Response(await _derived(request).findings(digest_of(request)), media_type="application/json")
+
+
+async def get_metadata(request: Request) -> Response:
+    """The texts and numbers of `metadata` in the source of a plan that are for readers: `description`, `owner`, …"""
+    return Response(await _derived(request).metadata(digest_of(request)), media_type="application/json")
 
 
 async def get_differences(request: Request) -> Response:

@@ -235,6 +235,7 @@ ROUTES = (
     Operation("PUT", "/plans/{digest}/source", "operator", handlers.put_source, scope=PLAN),
     Operation("GET", "/plans/{digest}/verdicts", "viewer", derived.get_verdicts, scope=PLAN),
     Operation("GET", "/plans/{digest}/findings", "viewer", derived.get_findings, scope=PLAN),
+    Operation("GET", "/plans/{digest}/metadata", "viewer", derived.get_metadata, scope=PLAN),
     Operation("GET", "/plans/{digest}/differences", "viewer", derived.get_differences, query=("from",), scope=PLAN),
     Operation("GET", "/findings/{code}", "viewer", derived.get_explanation, scope=OWN),
     Operation("POST", "/blobs", "viewer", handlers.get_blob, BlobBody, scope=WORK),

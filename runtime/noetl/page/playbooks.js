@@ -114,12 +114,17 @@ export function playbookView(path, query, person) {
     const choice = h('select', { 'aria-label': 'Version', onchange: () => {
       location.hash = chosen(choice.value, now.get('with') || '');
     } }, versions.map((one) => h('option', { value: one.version, selected: one === row }, `version ${one.version}`)));
+    const about = h('div', { class: 'about' });
     const outline = await get(`plans/${row.playbook_id}/outline`, {}, closing.signal);
     if (mine !== asked) return;
     show(head, h('p', { class: 'crumb' }, h('a', { href: back('playbooks') }, 'Playbooks'), ' / ', h('code', null, row.playbook_id.slice(0, 16))),
       h('div', { class: 'title' }, h('h1', null, path), h('div', { class: 'version' }, choice), h('span', { class: 'gap' }), h('div', { class: 'acts' },
         h('a', { class: 'button', href: `#/executions?text=${encodeURIComponent(path)}` }, 'Executions'), person.operates ? h('button', { type: 'button', class: 'primary', onclick: () => start(row, outline) }, 'Start…') : null)),
-      h('p', { class: 'facts' }, h('span', null, many(outline.steps, 'step')), h('span', null, many(outline.tasks, 'task')), h('span', null, outline.source)));
+      h('p', { class: 'facts' }, h('span', null, many(outline.steps, 'step')), h('span', null, many(outline.tasks, 'task')), h('span', null, outline.source)), about);
+    // Of one that came as a plan nothing is known.
+    get(`plans/${row.playbook_id}/metadata`, {}, closing.signal).then(({ metadata: { description, ...others } }) => {
+      if (mine === asked) show(about, description && h('p', null, description), Object.keys(others).length ? h('p', { class: 'facts' }, Object.entries(others).map(([name, text]) => h('span', null, `${name}: ${text}`))) : null);
+    }, () => {});
     const drawn = picture(row.playbook_id, (step) => drawn.mark(step));
     placePicture(stage, drawn);
     show(facts, h('h3', null, 'Inputs'), takes(outline), names('Credentials', outline.credentials.map((/** @type {any} */ one) => `${one.name} (${one.kind})`)), names('Pools', outline.pools), names('Kinds', outline.kinds), names('Calls', outline.children));

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.processes import noetl
 from harness.running import HEAD
 from harness.serving import Served, served, until
 from noetl.api import derived
@@ -41,6 +42,37 @@ def test_findings_have_their_places_in_the_source(tmp_path: Path) -> None:
     line = SOURCE.splitlines()[one["span"]["line"] - 1]
     assert line[one["span"]["column"] - 1 : one["span"]["end_column"] - 1] == "{step: tell}"
     assert "step.failed" in one["help"]
+
+
+NOTED = SOURCE.replace(
+    "path: t/t}",
+    'path: t/t, description: "Loads <b>orders</b>\\nevery night.", owner: data, cost: 12, tags: [a], on: true}',
+)
+
+
+def test_what_metadata_says_to_readers_is_told(tmp_path: Path) -> None:
+    assert NOTED != SOURCE
+    with served(tmp_path) as up:
+        found = up.client.get(f"/plans/{registered(up, NOTED)}/metadata").json()
+        assert found == {
+            "metadata": {"description": "Loads <b>orders</b>\nevery night.", "owner": "data", "cost": "12"}
+        }
+        other = registered(up, SOURCE.replace("t/t", "t/other"))
+        assert up.client.get(f"/plans/{other}/metadata").json() == {"metadata": {}}
+        long = registered(up, SOURCE.replace("path: t/t}", f"path: t/t, description: {'x' * 9_000}}}"))
+        assert len(up.client.get(f"/plans/{long}/metadata").json()["metadata"]["description"]) == 2_000
+    store = f"sqlite:///{up.runtime.secrets_path.removesuffix('.credentials')}"
+    (tmp_path / "n.yaml").write_text(NOTED)
+    shown = noetl(tmp_path, "playbooks", "t/other", "--store", store)
+    assert shown.stdout.startswith("PATH"), shown.stderr
+
+
+def test_a_description_stands_above_the_versions(tmp_path: Path) -> None:
+    (tmp_path / "n.yaml").write_text(NOTED)
+    noetl(tmp_path, "run", "n.yaml", "--quiet")
+    lines = noetl(tmp_path, "playbooks", "t/t").stdout.splitlines()
+    assert lines[:3] == ["description  Loads <b>orders</b> every night.", "owner  data", "cost  12"]
+    assert lines[3].startswith("PATH")
 
 
 def test_of_a_plan_without_its_source_there_are_no_findings(tmp_path: Path) -> None:
