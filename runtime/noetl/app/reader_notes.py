@@ -1,4 +1,4 @@
-"""The metadata of a playbook that is for readers: what it is for, who owns it. No plan has it, as nothing of it runs."""
+"""The metadata of a playbook that is for readers: what it is for, who owns it. No plan has it."""
 
 from noetl.clients.compiler import plain_document
 from noetl.clients.content import json_of

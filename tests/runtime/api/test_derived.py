@@ -59,7 +59,7 @@ def test_what_metadata_says_to_readers_is_told(tmp_path: Path) -> None:
         }
         other = registered(up, SOURCE.replace("t/t", "t/other"))
         assert up.client.get(f"/plans/{other}/metadata").json() == {"metadata": {}}
-        long = registered(up, SOURCE.replace("path: t/t}", f"path: t/t, description: {'x' * 9_000}}}"))
+        long = registered(up, SOURCE.replace("path: t/t}", f"path: t/long, description: {'x' * 9_000}}}"))
         assert len(up.client.get(f"/plans/{long}/metadata").json()["metadata"]["description"]) == 2_000
     store = f"sqlite:///{up.runtime.secrets_path.removesuffix('.credentials')}"
     (tmp_path / "n.yaml").write_text(NOTED)
