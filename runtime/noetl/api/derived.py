@@ -15,7 +15,7 @@ from noetl.api.lasting import Lasting
 from noetl.api.problems import BadRequest, Faulty, Unknown
 from noetl.api.scoping import check_plan
 from noetl.api.service import ApiService
-from noetl.app.reader_notes import reader_notes
+from noetl.app.readers_metadata import readers_metadata
 from noetl.bounded_table import BoundedTable
 from noetl.clients.compiler import (
     USAGE,
@@ -94,7 +94,7 @@ class Derived:
         """The metadata of a playbook that is for readers, as JSON. Raises Unknown also where it came without source."""
 
         def made() -> str:
-            return json.dumps({"metadata": reader_notes(self._service.source(digest))})
+            return json.dumps({"metadata": readers_metadata(self._service.source(digest))})
 
         return await self._kept(("metadata", digest), made)
 

@@ -40,12 +40,12 @@ def playbooks(path: str | None, limit: int | None, url: str, as_json: bool) -> i
 
 
 def _said(runtime: Runtime, row: PlanRow) -> dict[str, str]:
-    from noetl.app.reader_notes import reader_notes
+    from noetl.app.readers_metadata import readers_metadata
     from noetl.clients.compiler import CompileError
 
     try:
         source = runtime.store.source(row.digest)
-        return {} if source is None else reader_notes(source)
+        return {} if source is None else readers_metadata(source)
     except CompileError:  # it was written for a version of the compiler that read it
         return {}
 

@@ -44,16 +44,16 @@ def test_findings_have_their_places_in_the_source(tmp_path: Path) -> None:
     assert "step.failed" in one["help"]
 
 
-NOTED = SOURCE.replace(
+DESCRIBED = SOURCE.replace(
     "path: t/t}",
     'path: t/t, description: "Loads <b>orders</b>\\nevery night.", owner: data, cost: 12, tags: [a], on: true}',
 )
 
 
 def test_what_metadata_says_to_readers_is_told(tmp_path: Path) -> None:
-    assert NOTED != SOURCE
+    assert DESCRIBED != SOURCE
     with served(tmp_path) as up:
-        found = up.client.get(f"/plans/{registered(up, NOTED)}/metadata").json()
+        found = up.client.get(f"/plans/{registered(up, DESCRIBED)}/metadata").json()
         assert found == {
             "metadata": {"description": "Loads <b>orders</b>\nevery night.", "owner": "data", "cost": "12"}
         }
@@ -62,13 +62,13 @@ def test_what_metadata_says_to_readers_is_told(tmp_path: Path) -> None:
         long = registered(up, SOURCE.replace("path: t/t}", f"path: t/long, description: {'x' * 9_000}}}"))
         assert len(up.client.get(f"/plans/{long}/metadata").json()["metadata"]["description"]) == 2_000
     store = f"sqlite:///{up.runtime.secrets_path.removesuffix('.credentials')}"
-    (tmp_path / "n.yaml").write_text(NOTED)
+    (tmp_path / "n.yaml").write_text(DESCRIBED)
     shown = noetl(tmp_path, "playbooks", "t/other", "--store", store)
     assert shown.stdout.startswith("PATH"), shown.stderr
 
 
 def test_a_description_stands_above_the_versions(tmp_path: Path) -> None:
-    (tmp_path / "n.yaml").write_text(NOTED)
+    (tmp_path / "n.yaml").write_text(DESCRIBED)
     noetl(tmp_path, "run", "n.yaml", "--quiet")
     lines = noetl(tmp_path, "playbooks", "t/t").stdout.splitlines()
     assert lines[:3] == ["description  Loads <b>orders</b> every night.", "owner  data", "cost  12"]

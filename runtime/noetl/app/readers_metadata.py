@@ -10,7 +10,7 @@ MOST, LONGEST = 20, 2_000
 _TOLD_ELSEWHERE = ("name", "path", "version", "labels")
 
 
-def reader_notes(source: bytes) -> dict[str, str]:
+def readers_metadata(source: bytes) -> dict[str, str]:
     """The texts and numbers of `metadata` in the source of a playbook, the description first. Raises CompileError."""
     try:
         document = json_of(plain_document("playbook.yaml", source))
