@@ -135,8 +135,16 @@ def check_registration(runtime: Runtime, program: Program) -> None:
         for caller, path in _paths_of(program.plan):
             if not path:
                 raise Forbidden(f"`{caller}` calls a playbook whose path only a run tells: write the path")
-            if not is_within(path, paths):
+            # Where a server has folders of playbooks, a path is looked up there as that of a file, too.
+            if not is_within(path, paths) or not {".", ".."}.isdisjoint(path.split("/")):
                 raise Forbidden(f"the playbook `{path}` is out of your scope, which is {told}")
+        for path in _calls_of(program.plan):
+            if (found := _found(runtime, program, path)) is not None:
+                own = found.plan.path or found.plan.name
+                if not is_within(own, paths):
+                    raise Forbidden(
+                        f"the playbook `{own}`, which `{path}` leads to, is out of your scope, which is {told}"
+                    )
     check_start(runtime, program)
 
 
@@ -220,6 +228,14 @@ def _paths_of(plan: Plan, depth: int = 0) -> Iterator[tuple[str, str]]:
         yield from _paths_of(inner, depth + 1)
 
 
+def _found(runtime: Runtime, caller: Program, path: str) -> Program | None:
+    """The program that a call leads to now; None where it leads nowhere."""
+    try:
+        return runtime.programs.find(caller, path) if path else None
+    except (NotFound, PlanError):
+        return None
+
+
 def _pools_of(runtime: Runtime, program: Program) -> Iterator[tuple[str, str]]:
     """The pools that the steps of a playbook and of all that it calls run in, each with its playbook; the pool "" for
     a call of which only a run tells where it leads.
@@ -230,10 +246,7 @@ def _pools_of(runtime: Runtime, program: Program) -> Iterator[tuple[str, str]]:
         name = current.plan.path or current.plan.name
         yield from ((name, pool_of(step)) for step in current.plan.steps if step.tasks)
         for path in _calls_of(current.plan):
-            try:
-                found = runtime.programs.find(current, path) if path else None
-            except (NotFound, PlanError):
-                found = None
+            found = _found(runtime, current, path)
             if found is None:
                 yield name, ""
             elif found.digest not in seen:

@@ -13,9 +13,10 @@ from noetl.api.bearer_tokens import BearerToken, digest_of
 from noetl.api.operation import EXECUTION, OWN, PLAN, PLAYBOOK, WITHIN, WORK, Operation
 from noetl.api.problems import Forbidden
 from noetl.api.routes import ROUTES
-from noetl.api.scoping import check_heeded
+from noetl.api.scoping import check_heeded, check_registration
+from noetl.app.runtime import Settings, open_runtime
 from noetl.clients.compiler import compile_source
-from noetl.ports.scopes import TokenScope, is_pattern_within
+from noetl.ports.scopes import TokenScope, is_pattern_within, keeping_to
 from noetl_ir.plan_format import read_plan
 
 TOKENS = [
@@ -223,6 +224,9 @@ def test_registered_is_what_is_of_the_team_with_all_that_it_calls(teams: Teams) 
     told = teams.ask("POST", "/playbooks", _source("team-a/two", CALLS % "'{{ workload.which }}'"))
     assert told.status_code == 403 and "write the path" in told.json()["detail"]
     assert "two" not in teams.ask("GET", "/playbooks", by="root").text
+    for path in ("team-a/../team-b/one", "team-a/./../team-b/one"):
+        told = teams.ask("POST", "/playbooks", _source("team-a/two", CALLS % path))
+        assert told.status_code == 403 and "out of your scope" in told.json()["detail"], told.text
     assert teams.ask("POST", "/playbooks", _source("team-a/three", CALLS % "team-a/one")).status_code == 201
 
 
@@ -233,6 +237,27 @@ def test_what_was_compiled_in_is_looked_into(teams: Teams, tmp_path: Path) -> No
     told = teams.ask("POST", "/playbooks", plan)
     assert told.status_code == 403 and "`team-b/one` is out of your scope" in told.json()["detail"], told.text
     assert "outer" not in teams.ask("GET", "/playbooks", by="root").text
+
+
+def test_a_file_of_the_team_that_is_a_playbook_of_another_is_none_of_its_own(tmp_path: Path) -> None:
+    """In the folders of a server a playbook is found by the path of its file, too."""
+    (tmp_path / "team-a").mkdir()
+    (tmp_path / "team-a" / "theirs.yaml").write_bytes(_source("team-b/inner"))
+
+    def compiled(file: Path) -> bytes:
+        return compile_source(file.read_bytes(), file.name, [])
+
+    plan = compile_source(_source("team-a/outer", CALLS % "team-a/theirs"), "outer.yaml", [])
+    assert not read_plan(plan).children
+    url = f"sqlite:///{tmp_path}/noetl.db"
+    with open_runtime(url, Settings(root=tmp_path, folders=(tmp_path,)), compiled) as runtime:
+        program = runtime.programs.read_plan(plan)
+        check_registration(runtime, program)
+        with (
+            keeping_to(TokenScope(("team-a/",))),
+            pytest.raises(Forbidden, match="`team-b/inner`, which `team-a/theirs`"),
+        ):
+            check_registration(runtime, program)
 
 
 @pytest.mark.parametrize("plural", ["schedules", "triggers", "notifications"])
