@@ -10,6 +10,8 @@ from harness.browsing import Listener, listening, page_of
 from harness.running import HEAD
 from harness.serving import until
 from noetl.api.bearer_tokens import BearerToken, digest_of
+from noetl.api.people import People
+from noetl.clients.oidc_provider import RelyingParty
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -195,8 +197,13 @@ def test_neither_do_findings_and_differences(server: Listener, browser: "Browser
 
 def test_signing_in_hinders_nobody_either(browser: "Browser", tmp_path: Path) -> None:
     token = BearerToken("ada", "admin", digest_of("secret-ada"))
-    with listening(tmp_path, token, secret="secret-ada") as server, page_of(browser) as page:
+    people = People(RelyingParty("https://login.example.org", "noetl"), lambda: None)
+    with listening(tmp_path, token, secret="secret-ada", people=people) as server, page_of(browser) as page:
         page.add_init_script(AXE)
         page.goto(server.url)
         page.get_by_role("textbox").or_(page.locator("input")).first.wait_for()
+        page.get_by_role("link", name="Sign in with login.example.org").wait_for()
+        assert violations(page) == []
+        page.goto(f"{server.url}/#/sign-in?failed=role")
+        page.get_by_role("alert").get_by_text("gives you a role").wait_for()
         assert violations(page) == []

@@ -138,7 +138,7 @@ async def finish_oidc(request: Request) -> Response:
     person, pending = await oidc.finish_sign_in(request)
     token = oidc.people.identity(person.text(), 0)
     if token is None:  # the rules were changed at this moment
-        raise NotSignedIn(f"no rule gives a role to {person.name}", "role")
+        raise NotSignedIn(f"no rule gives a role to `sub` {person.subject} any more", "role")
     request.state.token = token
     await auditor_of(request).record(request, "sign-in", DONE, f"{oidc.people.party.issuer}#{person.subject}")
     # Relative, so that it is the page that was asked for, behind whatever prefix it stands.

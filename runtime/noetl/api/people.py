@@ -26,15 +26,17 @@ class NoRole(Exception):
 
 
 class Person(NamedTuple):
-    """Somebody whom the issuer knows as `subject`, under a `name` for people, and the numbers of the rules that fit."""
+    """Somebody whom the issuer knows as `subject`, with a verified address of mail, empty for none, and the numbers of
+    the rules that fit.
+    """
 
     subject: str
-    name: str
+    email: str
     rules: tuple[int, ...]
 
     def text(self) -> str:
         """The person as a part of a cookie."""
-        data = json.dumps([self.subject, self.name, *self.rules], separators=(",", ":"), ensure_ascii=False)
+        data = json.dumps([self.subject, self.email, *self.rules], separators=(",", ":"), ensure_ascii=False)
         return urlsafe_b64encode(data.encode("utf-8")).rstrip(b"=").decode("ascii")
 
 
@@ -54,12 +56,16 @@ class People:
     def person_of(self, claims: Mapping[str, Json]) -> Person:
         """The person that verified claims are about. Raises NoRole."""
         subject, rules = str(claims["sub"]), self._rules()
-        name = _name_of(claims) or f"{self.party.issuer}#{subject}"
+        email = _verified_email_of(claims)
         if rules is None:
             raise NoRole("the rules that give roles cannot be read; the server's log says why")
         if not (fitting := rules.fitting(claims)):
-            raise NoRole(f"no rule gives a role to {name} (`sub` {subject})")
-        return Person(subject, name, fitting)
+            raise NoRole(f"no rule gives a role to {self.name_of(subject, email)} (`sub` {subject})")
+        return Person(subject, email, fitting)
+
+    def name_of(self, subject: str, email: str) -> str:
+        """The name of somebody for people."""
+        return email or f"{self.party.issuer}#{subject}"
 
     def identity(self, text: str, end: int) -> BearerToken | None:
         """The token that a person counts as, until `end` in seconds since the epoch, of a text that was signed here."""
@@ -67,11 +73,12 @@ class People:
         found, rules = json_of(urlsafe_b64decode(padded)), self._rules()
         if rules is None or not isinstance(found, list):
             return None
-        _, name, *numbers = found
+        subject, email, *numbers = found
         rule = rules.granted([number for number in numbers if isinstance(number, int)])
         if rule is None:
             return None
-        return BearerToken(str(name), rule.role, "", end * 1_000_000, rule.paths, rule.pools)
+        name = self.name_of(str(subject), str(email))
+        return BearerToken(name, rule.role, "", end * 1_000_000, rule.paths, rule.pools)
 
 
 def is_person(token: BearerToken) -> bool:
@@ -79,7 +86,7 @@ def is_person(token: BearerToken) -> bool:
     return not token.digest
 
 
-def _name_of(claims: Mapping[str, Json]) -> str:
+def _verified_email_of(claims: Mapping[str, Json]) -> str:
     """The address of a person, where the issuer has verified it: all else people may call themselves."""
     email = claims.get("email")
     if not isinstance(email, str) or not is_email_verified(claims) or not 0 < len(email) <= LONGEST_NAME:

@@ -14,7 +14,7 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 
-from noetl.ports.scopes import path_trouble, pool_trouble
+from noetl.ports.scopes import MOST, path_trouble, pool_trouble
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 from noetl_ir.records import NamedTuple
@@ -73,19 +73,23 @@ class RoleRules(NamedTuple):
         """All that some rules of one role give together; None where there is none.
 
         Scopes are added only where that gives nothing which no single rule gives: those of the same pools have the
-        paths of all, those of the same paths the pools of all. Another one is passed over.
+        paths of all, those of the same paths the pools of all. Another one is passed over, and so is one beyond as
+        many paths or pools as a token may have.
         """
         rules = [self.rules[number] for number in numbers if 0 <= number < len(self.rules)]
         if not rules:
             return None
         sum_ = rules[0]
         for rule in rules[1:]:
+            added = sum_
             if set(rule.pools) == set(sum_.pools):
-                sum_ = sum_._replace(paths=_both(sum_.paths, rule.paths))
+                added = sum_._replace(paths=_both(sum_.paths, rule.paths))
             elif set(rule.paths) == set(sum_.paths):
-                sum_ = sum_._replace(pools=_both(sum_.pools, rule.pools))
+                added = sum_._replace(pools=_both(sum_.pools, rule.pools))
             elif not (rule.paths or rule.pools):
-                sum_ = rule
+                added = rule
+            if max(len(added.paths), len(added.pools)) <= MOST:
+                sum_ = added
         return sum_
 
 
@@ -154,6 +158,8 @@ def _texts_of(place: str, row: Mapping[str, object], key: str, trouble: Callable
     # An empty list would be read as `none`, and means all.
     if not isinstance(texts, list) or (key in row and not texts) or not all(isinstance(text, str) for text in texts):
         raise RulesProblem(f"{place}: `{key}` is a list of texts; leave it out for all")
+    if len(texts) > MOST:
+        raise RulesProblem(f"{place}: `{key}` has {len(texts)} texts; at most {MOST} are taken")
     for text in texts:
         if why := trouble(text):
             raise RulesProblem(f"{place}: `{key}`: {why}")

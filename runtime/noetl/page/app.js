@@ -57,6 +57,7 @@ const main = /** @type {HTMLElement} */ (document.getElementById('main'));
 const top_ = /** @type {HTMLElement} */ (document.getElementById('top'));
 /** @type {Person | null} */
 let person = null;
+let isAsking = false;
 /** @type {View | null} */
 let view = null;
 let shown = '';
@@ -77,7 +78,11 @@ function decoded(found) {
 }
 
 function route() {
-  if (!person) return;
+  if (!person) {
+    // The form says why, and where it goes on: both stand in the address.
+    if (isAsking) signIn();
+    return;
+  }
   const [place, query] = here();
   if (place === SIGN_IN) {
     signIn();
@@ -136,6 +141,7 @@ async function signOut() {
 /** Ask who somebody is. @param {string} [why] */
 function signIn(why = '') {
   person = null;
+  isAsking = true;
   view?.close();
   view = null;
   shown = '';

@@ -152,6 +152,42 @@ def test_the_scopes_of_a_rule_hold(tmp_path: Path, provider: Provider) -> None:
         assert refused.status_code == 403 and refused.json()["detail"].startswith(f"`{provider.url}#7` is for some")
 
 
+def test_somebody_of_a_team_sees_the_executions_of_that_team(tmp_path: Path, provider: Provider) -> None:
+    provider.person = {"sub": "7", "groups": "look"}
+    with serving(tmp_path, provider) as server:
+        head = {"authorization": "Bearer secret"}
+        for path in ("team-a/x", "team-ab/x"):
+            source = f"apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: p, path: {path}}}\n"
+            source += "workflow: [{step: start, tool: {kind: noop}}]\n"
+            server.client.post("/playbooks?name=p.yaml", content=source, headers=head).raise_for_status()
+            server.client.post("/executions", json={"path": path}, headers=head).raise_for_status()
+        signs_in(server)
+        seen = server.client.get("/executions").json()["executions"]
+        assert [row["playbook"] for row in seen] == ["team-a/x"]
+
+
+def test_another_server_of_the_store_finishes_a_sign_in(tmp_path: Path, provider: Provider) -> None:
+    """Nothing of one that was begun is kept but in its browser: here the first server has been stopped since."""
+    with serving(tmp_path, provider) as server:
+        back = at_provider(server)
+        cookie = "; ".join(f"{one.name}={one.value}" for one in server.client.cookies.jar)
+    with serving(tmp_path, provider) as server:
+        done = server.client.get(back, headers={"cookie": cookie})
+        assert done.headers["location"] == "../#/executions" and me(server)["name"] == "ann@example.org"
+
+
+def test_the_longest_name_has_room_in_a_cookie(tmp_path: Path, provider: Provider) -> None:
+    """Browsers take 4,096 bytes (RFC 6265 §6.1), and drop longer ones without a word."""
+    rule = '[[roles]]\neverybody = true\nrole = "viewer"\n'
+    for more in ({}, {"email": "é" * 254, "email_verified": True}):
+        provider.person = {"sub": "s" * 255, **more}
+        with serving(tmp_path, provider) as server:
+            (tmp_path / "roles.toml").write_text(rule * 200)
+            done = server.client.get(at_provider(server))
+            session = next(value for value in done.headers.get_list("set-cookie") if "_sign_in=" not in value)
+            assert len(session.encode()) < 4_096 and me(server)["role"] == "viewer"
+
+
 def test_a_session_ends(tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     """By time, by another file of rules, by another issuer, and never by a restart; one that was changed is none."""
     with serving(tmp_path, provider) as server:

@@ -54,6 +54,7 @@ def test_a_file_of_rules(written: Callable[[str], str]) -> None:
         ('[[roles]]\neverybody = false\nrole = "viewer"', "`everybody = true` stands instead"),
         (HEAD + "paths = []", "`paths` is a list"), (HEAD + 'paths = "a/"', "`paths` is a list"),
         (HEAD + 'paths = ["*"]', "`*`"), (HEAD + "pools = [1]", "`pools` is a list"), (HEAD + 'pools = [""]', "pool"),
+        (HEAD + f"paths = {[f'a{n}/' for n in range(101)]}", "`paths` has 101 texts"),
         (HEAD * 201, "more than 200 rules"), ("#" * 300_000, "more than 262144 bytes"),
     ],
 )  # fmt: skip
@@ -119,6 +120,13 @@ def test_of_several_rules_the_strongest_role_counts_and_its_scopes_are_added() -
     assert granted(rules, 1, 4) == ("operator", ("a/",), ())  # the same paths, in every pool
     assert granted(rules, 1, 6) == granted(rules, 3, 6) == ("operator", (), ())
     assert granted(rules, 0, 1, 5, 6) == ("admin", (), ())
+
+
+def test_no_more_scopes_are_added_than_a_token_may_have() -> None:
+    """Each is a condition of every query."""
+    rules = rules_of(*[("viewer", tuple(f"team-{n}-{m}/" for m in range(60)), ()) for n in range(3)])
+    found = granted(rules, 0, 1, 2)
+    assert found is not None and found[1] == rules.rules[0].paths
 
 
 _SCOPE = st.lists(st.sampled_from(["a/", "a/b", "b/", "c"]), max_size=2, unique=True).map(tuple)
