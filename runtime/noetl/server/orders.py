@@ -18,13 +18,7 @@ from noetl_ir.orders import Answer, ClaimCheck, Order, RunPipeline, Said, StopPi
 
 if TYPE_CHECKING:
     from noetl.messages.weighted_queue import Share, WeightedQueue
-
-SLOTS_AHEAD = 2
-"""How many orders lie on the bus for each slot of a pool's workers, with those that they have begun, where there are
-namespaces."""
-
-LEAST_AHEAD = 16
-"""How many lie there at least: workers may come that nobody has heard of."""
+    from noetl.server.namespaces.windows import QueueWindow
 
 
 class Shares(Protocol):
@@ -36,6 +30,10 @@ class Shares(Protocol):
 
     def share_of(self, path: str) -> "Share":
         """The share of a path."""
+        ...
+
+    def new_window(self) -> "QueueWindow":
+        """Says how much of a pool lies on the bus."""
         ...
 
 
@@ -59,6 +57,7 @@ class Orders:
         self._has_shares: bool | None = None if shares is not None else False
         self._path_of = path_of
         self._slots_of = slots_of
+        self._windows: dict[str, QueueWindow] = {}
         self._narrowed: dict[str, int] = {}
         self._keep = keep
         self._bus = bus
@@ -147,18 +146,21 @@ class Orders:
             waiting = self._waiting[pool] = WeightedQueue(waiting)
         return waiting
 
-    def _narrow(self, pool: str, *, is_shared: bool) -> None:
+    def _narrow(self, pool: str, shares: Shares, *, is_shared: bool) -> None:
         """Have no more of a shared pool on the bus than its workers soon begin."""
-        slots = self._slots_of(pool) if is_shared else None
-        most = 0 if slots is None else max(SLOTS_AHEAD * slots, LEAST_AHEAD)
+        slots, most = self._slots_of(pool) if is_shared else None, 0
+        if slots is not None:
+            if pool not in self._windows:
+                self._windows[pool] = shares.new_window()
+            most = self._windows[pool].most(slots)
         if self._narrowed.get(pool, 0) != most:
             self._narrowed[pool] = most
             self._bus.narrow(pool, most)
 
     def _send_to(self, pool: str, is_wanted: Callable[[RunPipeline], bool]) -> bool:
-        did, waiting = False, self._waiting[pool]
+        handed, waiting = 0, self._waiting[pool]
         if self._shares is not None:
-            self._narrow(pool, is_shared=not isinstance(waiting, FairQueue))
+            self._narrow(pool, self._shares, is_shared=not isinstance(waiting, FairQueue))
         while waiting and self._bus.room(pool) > 0:
             order = waiting.first()
             # An order may have waited long for room. One whose run was cancelled or timed out meanwhile would cost a
@@ -170,11 +172,13 @@ class Orders:
                 # next round.
                 except Full:
                     break
-                did = True
+                handed += 1
             waiting.next()
+        if pool in self._windows:
+            self._windows[pool].add_handed(handed)
         if not waiting:
             del self._waiting[pool]
-        return did
+        return handed > 0
 
     def _hand_over(self, pool: str, order: RunPipeline) -> None:
         try:

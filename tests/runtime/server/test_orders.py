@@ -8,6 +8,7 @@ from noetl.messages.fair_queue import FairQueue
 from noetl.ports import StoreFailure
 from noetl.ports.namespaces import NamespaceRow
 from noetl.server.namespaces.shares import LOOK_EVERY, NamespaceShares
+from noetl.server.namespaces.windows import QueueWindow
 from noetl.server.orders import Orders
 from noetl.store.memory import MemoryBlobs
 from noetl_ir.orders import Answer, Order, RunPipeline, Said
@@ -152,3 +153,16 @@ def test_what_nobody_wants_any_more_is_forgotten_in_all_shares() -> None:
     handing.orders.forget(lambda order: not order.execution_id.startswith("flood"))
     assert handing.orders.executions() == {f"quiet/x#{number}" for number in range(10)}
     assert handing.taken(10) == ["quiet/x"] * 10
+
+
+def test_where_tasks_are_short_more_lies_on_the_bus_for_as_long_as_they_are() -> None:
+    clock = Clock()
+    window = QueueWindow(clock)
+    window.add_handed(1_000)
+    assert window.most(4) == 16, "it is not known yet how fast they go"
+    clock.time += 500_000
+    # 1,000 in half a second are 500 in a quarter.
+    assert (window.most(4), window.most(300)) == (500, 600)
+    window.add_handed(40)
+    clock.time += 1_000_000
+    assert (window.most(4), window.most(30)) == (16, 60)

@@ -204,7 +204,8 @@ class OrderPublisher:
     async def _watch(self, queue: _Queue) -> None:
         """Look how much lies in the queue until nothing does."""
         while queue.load:
-            await asyncio.sleep(LOOK_AGAIN if queue.waiting or 2 * queue.load > self._most_in(queue) else LOOK_EVERY)
+            is_short = queue.waiting or queue.narrow or 2 * queue.load > self._limits.capacity
+            await asyncio.sleep(LOOK_AGAIN if is_short else LOOK_EVERY)
             before, was_full = queue.since, queue.load >= self._most_in(queue)
             try:
                 state = (await self._connection.streams.stream_info(stream_of(self._prefix, queue.pool))).state

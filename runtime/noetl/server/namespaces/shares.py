@@ -6,6 +6,7 @@ from contextlib import suppress
 from noetl.messages.weighted_queue import NO_SHARE, Share
 from noetl.ports import Clock, StoreFailure
 from noetl.ports.namespaces import NamespaceRow
+from noetl.server.namespaces.windows import QueueWindow
 
 LOOK_EVERY = 5_000_000
 """Microseconds between two looks at the namespaces of the store."""
@@ -28,6 +29,10 @@ class NamespaceShares:
             with suppress(StoreFailure):  # they stay as they were; the service says what is wrong with the store
                 self._by_prefix = {row.prefix: Share(row.name, row.weight) for row in self._rows()}
         return bool(self._by_prefix)
+
+    def new_window(self) -> QueueWindow:
+        """Says how much of a pool lies on the bus."""
+        return QueueWindow(self._clock)
 
     def share_of(self, path: str) -> Share:
         """The share of a path: that of its longest prefix."""
