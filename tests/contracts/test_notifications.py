@@ -23,7 +23,7 @@ def kept(store: Store) -> Notifications:
 def test_what_is_kept_comes_back_by_name_and_is_recorded(open_store: Open) -> None:
     store = open_store()
     assert isinstance(store, Notifying) and isinstance(store, Audited)
-    other = ROW._replace(name="a", paused=True)
+    other = ROW._replace(name="a", paused=True, told=1_772_323_200_000_002)
     with acting(Actor("ann", "api")):
         for row in (ROW._replace(began=8), other):
             store.notifying.put(row)

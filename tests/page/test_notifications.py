@@ -46,6 +46,7 @@ def test_a_notification_is_shown_paused_and_tested(server: Listener, page: "Page
     page.get_by_role("link", name="ops/oncall").click()
     page.get_by_role("heading", name="ops/oncall").wait_for()
     page.get_by_text("tells of: failed, recovered").wait_for()
+    page.get_by_text("has told nothing yet").wait_for()
     page.get_by_role("button", name="Pause").click()
     page.locator(".badge.paused").wait_for()
     assert server.api.get("/notifications/ops%2Foncall").json()["paused"] is True

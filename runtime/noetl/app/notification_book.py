@@ -12,6 +12,7 @@ from noetl.ports.outbox import Outbox, OutboxRow, Telling, WantedOutbox
 from noetl.ports.scopes import is_pattern_within
 from noetl.server.checked_documents import BadDocument
 from noetl.server.notifications.document import notification_of
+from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 
 
@@ -31,9 +32,9 @@ class NotificationBook(StandingBook[NotificationRow]):
         notification = notification_of(document)
         check_name(notification.name, name)
         there = next(iter(self._kept.rows(notification.name)), None)
-        row = NotificationRow(
-            notification.name, document, there is not None and there.paused, self._clock.now()
-        )  # fmt: skip
+        row = NotificationRow(notification.name, document, began=self._clock.now())
+        if there is not None:
+            row = row._replace(paused=there.paused, told=there.told)
         # Watched first: an end between the two is held against it, and not lost to it.
         self._outbox.watch_ends(ENDS, top=True)
         self._kept.put(row)
@@ -77,6 +78,7 @@ class NotificationBook(StandingBook[NotificationRow]):
             "waiting": sum(not each.is_dead for each in waiting),
             "dead": sum(each.is_dead for each in waiting),
             "trouble": next((each.trouble for each in reversed(waiting) if each.trouble), None),
+            "last_told": iso_of(row.told) if row.told else None,
             "document": row.document,
         }
         try:

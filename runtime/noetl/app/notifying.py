@@ -6,14 +6,16 @@ import hmac
 import json
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 
+from noetl.app.clock import WallClock
 from noetl.app.mailing import NotMailed, send_mail
 from noetl.app.outbox_delivery import WITHIN, NotTold
 from noetl.app.runtime import Runtime
 from noetl.clients.http import HttpRequest, HttpResponse, RequestLimits, exchange_now
 from noetl.engine.refused_ends import END
-from noetl.ports import Clock, ExecutionRow, Wanted
+from noetl.ports import Clock, ExecutionRow, StoreFailure, Wanted
 from noetl.ports.notifications import Notifications, ToldState
 from noetl.ports.outbox import OutboxRow
 from noetl.secrets.credentials import CredentialProblem, Credentials
@@ -141,6 +143,9 @@ class MessageSender:
             self._mail(address, fields, row.body, f"{name} {row.subject}")
         else:
             self._post(address, fields, row.body, f"{name} {row.subject}")
+        # It is sent: what becomes of this is no reason to send it again.
+        with suppress(StoreFailure):
+            self._kept.move(found[0], found[0]._replace(told=WallClock().now()))
 
     def _credential(self, address: Recipient) -> dict[str, Json]:
         if not address.credential:

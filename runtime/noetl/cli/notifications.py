@@ -9,7 +9,7 @@ from noetl.app.notification_book import NotificationBook
 from noetl.cli.standing import StandingDocuments
 from noetl.cli.standing_commands import StandingCommands, StandingTable
 from noetl.cli.stores import json_option, server_option, store_option
-from noetl.cli.text import json_text
+from noetl.cli.text import json_text, moment_in
 from noetl.server.notifications.document import KIND, notification_of
 from noetl_ir.expr import Json
 
@@ -44,7 +44,8 @@ def test(name: str, url: str, as_json: bool) -> int:
 def _cells(row: dict[str, Json]) -> tuple[str, ...]:
     events = row.get("on")
     on = "paused" if row.get("paused") else " ".join(map(str, events)) if isinstance(events, list) else ""
-    return str(row["name"]), on, str(row.get("waiting", 0)), str(row.get("dead", 0)), str(row.get("to", ""))
+    told = moment_in(str(row["last_told"])) if row.get("last_told") else ""
+    return str(row["name"]), on, str(row.get("waiting", 0)), str(row.get("dead", 0)), told, str(row.get("to", ""))
 
 
 def _lines(told: dict[str, Json]) -> tuple[str, ...]:
@@ -74,7 +75,9 @@ _TEXTS = {
 }
 """The help of the commands, short and whole."""
 
-_SHOWN = StandingTable("notifications", ("NOTIFICATION", "ON", "WAITING", "DEAD", "TO"), _cells, _lines)
+_SHOWN = StandingTable(
+    "notifications", ("NOTIFICATION", "ON", "WAITING", "DEAD", "TOLD LAST", "TO"), _cells, _lines, (1,)
+)
 StandingCommands(_KEPT, _SHOWN).add_to(notifications, _TEXTS)
 
 COMMAND = notifications

@@ -36,8 +36,8 @@ class SqlNotifications(StandingRows[NotificationRow]):
 
     def row_of(self, values: tuple[Any, ...]) -> NotificationRow:
         """`StandingRows.row_of`."""
-        name, document, paused, began = values
-        return NotificationRow(name, self._body(name, document), bool(paused), began)
+        name, document, paused, began, told = values
+        return NotificationRow(name, self._body(name, document), bool(paused), began, told)
 
     def told_states(self, name: str, subjects: Sequence[str]) -> dict[str, dict[str, Json]]:
         """`Notifications.told_states`."""

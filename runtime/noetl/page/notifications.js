@@ -5,7 +5,7 @@ import { ask, tell } from './forms.js';
 import { document_, heading, looking, pausing, request, state } from './schedules.js';
 import { isLimited, scopeHint } from './scopes.js';
 import { all, get, post, remove } from './server.js';
-import { many, millis, moment } from './times.js';
+import { ago, many, millis, moment } from './times.js';
 
 const LETTERS = 100;
 
@@ -24,7 +24,7 @@ export function notificationsView(person) {
 /** @param {any} one */
 function row(one) {
   return h('li', null, h('a', { href: `#/notifications/${encodeURIComponent(one.name)}` }, one.name), state(one), h('span', { class: 'dim' }, told(one)), one.to ? h('span', { class: 'dim' }, `by ${one.to}`) : null,
-    h('span', { class: 'gap' }), one.waiting ? h('span', null, `${many(one.waiting, 'message')} to be sent`) : null, one.dead ? h('span', { class: 'warn' }, many(one.dead, 'dead letter')) : null, one.trouble ? h('span', { class: 'warn' }, prose(one.trouble)) : null);
+    one.last_told ? h('span', { class: 'dim', title: moment(millis(one.last_told)) }, `told last ${ago(millis(one.last_told))}`) : null, h('span', { class: 'gap' }), one.waiting ? h('span', null, `${many(one.waiting, 'message')} to be sent`) : null, one.dead ? h('span', { class: 'warn' }, many(one.dead, 'dead letter')) : null, one.trouble ? h('span', { class: 'warn' }, prose(one.trouble)) : null);
 }
 
 /** Of which events one tells. @param {any} one @returns {string} */
@@ -54,7 +54,7 @@ export function notificationView(name, person) {
   const at = `notifications/${encodeURIComponent(name)}`;
   return looking(name, (signal) => get(at, {}, signal), (found, look) => {
     const acts = person.operates ? [h('button', { type: 'button', onclick: () => test(at, found, look) }, 'Test…'), pausing(at, found, look)] : [];
-    const facts = [h('span', null, `tells of: ${told(found)}`), found.to ? h('span', null, `by ${found.to}`) : null, h('span', null, `${many(found.waiting, 'message')} to be sent`),
+    const facts = [h('span', null, `tells of: ${told(found)}`), found.to ? h('span', null, `by ${found.to}`) : null, h('span', null, found.last_told ? `told last ${moment(millis(found.last_told))}` : 'has told nothing yet'), h('span', null, `${many(found.waiting, 'message')} to be sent`),
       found.dead ? h('a', { href: '#/notifications' }, many(found.dead, 'dead letter')) : null];
     return [heading(found, acts, facts, ['#/notifications', 'Notifications']), h('div', { class: 'pools' }, document_(found.document))];
   });

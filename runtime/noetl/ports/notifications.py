@@ -10,14 +10,15 @@ from noetl_ir.records import NamedTuple
 
 
 class NotificationRow(NamedTuple):
-    """A notification: `document` is as it was given, `paused`: nobody is told; `began` is when it was kept
-    (microseconds since the epoch).
+    """A notification: `document` is as it was given, `paused`: nobody is told; `began` is when it was kept, `told` when
+    its last message was sent, 0 for never (microseconds since the epoch).
     """
 
     name: str
     document: dict[str, Json]
     paused: bool = False
     began: int = 0
+    told: int = 0
 
 
 class ToldState(NamedTuple):

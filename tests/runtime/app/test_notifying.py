@@ -3,8 +3,10 @@
 import hmac
 import json
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from hashlib import sha256
@@ -289,6 +291,28 @@ def test_a_test_message(tmp_path: Path) -> None:
         assert up.client.post("/notifications/oncall/test").status_code == 202
         told(up, delivery(up))
         assert "this is a test" in hook.bodies[0]["text"]
+
+
+def test_a_notification_says_when_its_last_message_was_sent(tmp_path: Path) -> None:
+    with hooked() as hook, served(tmp_path) as up:
+        put(up, {"webhook": {"url": "http://127.0.0.1:9/"}})
+        begun = time.time()
+
+        def last() -> object:
+            return up.client.get("/notifications/oncall").json()["last_told"]
+
+        run(up, FAILS)
+        told(up, delivery(up))
+        assert last() is None, "nobody was reached"
+        put(up, {"webhook": {"url": hook.url}})
+        assert up.client.post("/notifications/oncall/test").status_code == 202
+        told(up, delivery(up))
+        at = last()
+        assert begun - 1 <= datetime.fromisoformat(str(at)).timestamp() <= time.time()
+        put(up, {"webhook": {"url": "http://127.0.0.1:9/"}})
+        assert last() == at, "it is the same notification"
+        deeds = {row["deed"] for row in up.client.get("/audit").json()["audit"]}
+        assert deeds == {"register", "start", "notification-put", "notification-test"}
 
 
 class Mails:

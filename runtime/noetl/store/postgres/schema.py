@@ -11,7 +11,7 @@ from noetl.store.postgres.address import Address
 from noetl.store.postgres.pool import PostgresConnection
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "sql")
-VERSION = 24
+VERSION = 25
 """The newest schema; opening a database that has it reads no SQL file."""
 
 OLDEST_SERVER = 120_000

@@ -11,7 +11,7 @@ import sqlite3
 from noetl.ports import StoreFailure
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "sql")
-VERSION = 25
+VERSION = 26
 """The newest schema; opening a database that has it reads no SQL file."""
 
 APPLICATION = 0x4E6F4554

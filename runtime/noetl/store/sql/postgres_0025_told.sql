@@ -1,0 +1,3 @@
+-- Schema 25: when a notification sent its last message, in microseconds since the epoch; 0 for never.
+
+ALTER TABLE notifications ADD COLUMN told bigint NOT NULL DEFAULT 0;
