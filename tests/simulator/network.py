@@ -242,6 +242,7 @@ class WorkQueue:
         self._waiting.clear()
         self._items.clear()
         self._known.clear()
+        self._network.room_came(self._pool)
 
     def _forget(self, item: Item) -> None:
         if self._items.get(item.key) is item:

@@ -137,6 +137,20 @@ def test_whoever_has_little_to_do_is_served_beside_a_flood(seed: int) -> None:
     assert abs(shared.took("flood/x")[-1] - alone.took("flood/x")[-1]) < 8
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_an_order_that_the_bus_lost_comes_again_though_others_wait(seed: int) -> None:
+    teams = Teams(seed, NAMESPACES)
+    for number in range(600):
+        teams.ask_at(5 * SECOND, f"flood{number}", "flood/x")
+    for number in range(4):
+        teams.ask_at(8 * SECOND, f"quiet{number}", "quiet/x")
+    teams.timeline.at(10 * SECOND, teams.network.wipe)
+    teams.run(20 * SECOND)
+    # It is missed at the second look behind the loss, of which there is one each 30 s; the flood takes 150 s.
+    assert 30 < teams.took("quiet/x")[-1] < 75
+    assert teams.took("flood/x")[-1] > 140
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_quota_holds_while_servers_die_and_no_place_stays_taken(seed: int) -> None:
     quota = NAMESPACES[0]._replace(open_executions=ALWAYS_OPEN, starts_per_minute=600, burst=60)
