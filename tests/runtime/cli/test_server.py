@@ -246,7 +246,8 @@ def test_a_token_is_replaced_only_when_that_is_said(home: "Home") -> None:
     second = home.run("token", "add", "ann", "--role", "admin", "--replace")
     assert (second.returncode, second.stdout != first) == (0, True)
     assert "is refused from now on; its role was `viewer` and is `admin`" in second.stderr
-    assert home.json("token", "list") == [{"name": "ann", "role": "admin"}]
+    unlimited = {"expires": None, "paths": [], "pools": []}
+    assert home.json("token", "list") == [{"name": "ann", "role": "admin", **unlimited}]
 
 
 @pytest.mark.parametrize(
