@@ -14,9 +14,10 @@ from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
 from noetl.engine.replay import replay
 from noetl.engine.reports import migration
+from noetl.engine.rerun_prefix import is_same
 from noetl.engine.reruns import Hindrance
 from noetl.engine.task_reads import is_same_task
-from noetl_ir.events import Event
+from noetl_ir.events import WORKER_EVENTS, Event
 from noetl_ir.outcome import is_reference
 from noetl_ir.projections import reads_more
 
@@ -38,6 +39,7 @@ def migration_hindrances(before: Program, program: Program, execution_id: str, l
         or [*_of_the_tasks(before, program, execution, log)]
         or [*_of_the_net(before, program, log)]
         or [*_of_the_log(before, program, execution, log)]
+        or [*_of_the_values(before, program, execution_id, log)]
     )
 
 
@@ -123,3 +125,43 @@ def _of_the_log(before: Program, program: Program, execution: Execution, log: Se
         f"it would have gone another way in the new plan: `{event.event_type}`{where}, event {wrong[0]}, is none of it"
     )
     yield Hindrance("log", text, _RERUN)
+
+
+def _of_the_values(before: Program, program: Program, execution_id: str, log: Sequence[Event]) -> Iterator[Hindrance]:
+    """Tasks that were told something else than the new plan would have told them, so that what they came to is none of
+    it; and `ctx` as it stands. No decision shows it where a reducer, or what an iteration sees, is another.
+    """
+    old, new = Execution(execution_id, before), Execution(execution_id, program)
+    told = dict[str, Hindrance]()
+    for event in log:
+        evolve(before, old, event)
+        evolve(program, new, event)
+        was, now = old.regions.get(event.run), new.regions.get(event.run)
+        if was is None or now is None or event.event_type not in WORKER_EVENTS:
+            continue
+        name = before.plan.steps[event.step].name
+        if name not in told and (what := _differs(old, new, event.run)):
+            text = f"step `{name}` ran, or is at work, with other values of {what} than the new plan gives it"
+            told[name] = Hindrance("data", text, _RERUN)
+    if not told and not is_same(old.ctx, new.ctx):
+        told[""] = Hindrance("data", "`ctx` would have other values in the new plan", _RERUN)
+    yield from [*told.values()][:_MOST]
+
+
+def _differs(old: Execution, new: Execution, run: str) -> str:
+    """The kind of values in which what a run is told differs, or an empty text."""
+    was, now = old.regions[run], new.regions[run]
+    before, after = old.run_of(run), new.run_of(run)
+    return next(
+        (
+            what
+            for what, one, other in (
+                ("`ctx`", was.ctx, now.ctx),
+                ("`iter`", was.iter, now.iter),
+                ("args", before.args, after.args),
+                ("the tasks before it", (was.results, was.prev), (now.results, now.prev)),
+            )
+            if not is_same(one, other)
+        ),
+        "",
+    )

@@ -114,7 +114,7 @@ class ControlPlane:
         self._leaving = Leaving(self.executions, self._fault, self._follow_up)
         self._places = Places(store, self._steady, ask=self._ask, keep=keep)
         self._migrations = Migrations(
-            self.executions, self._journal, load, fault=self._fault, follow_up=self._follow_up, say=say
+            self.executions, self._journal, load, turn=self._turn, fault=self._fault, follow_up=self._follow_up, say=say
         )
         self._letters = Letters(store, blobs, clock, self._steady, keep, self._inbox.hurry, self._follow_up)
         self._calls = ChildCalls(
@@ -293,8 +293,7 @@ class ControlPlane:
                     self._schedule(owned)
 
     def _schedule(self, owned: OwnedExecution) -> None:
-        execution = owned.execution
-        self._agenda.schedule(execution.execution_id, owned.next_due(), waiting=is_waiting(execution))
+        self._agenda.schedule(owned.execution.execution_id, owned.next_due(), waiting=is_waiting(owned.execution))
 
     def _taken_over(self, execution_id: str, problem: Conflict | Owned) -> None:
         """Somebody else goes on with an execution: it is given up, and all others have their turn."""
@@ -386,10 +385,13 @@ class ControlPlane:
             self._turn(owned, [], [ask], owned.due(self._steady.now()))
 
     def _turn(self, owned: OwnedExecution, mine: list[HeardReport], requests: list[Ask], due: list[str]) -> None:
-        moves = [ask for ask in requests if ask.verb == MIGRATE]
+        if any(ask.verb == MIGRATE for ask in requests):
+            requests, due = self._migrations.take_in_order(owned, requests, due)
+            if self.executions.get(owned.execution.execution_id) is not owned:  # it is over
+                self._intake.put_off(owned.execution.execution_id, mine)
+                return
         with Bulkhead(self._fault, owned, mine):
-            self._turn_of(owned, mine, [ask for ask in requests if ask not in moves] if moves else requests, due)
-        self._migrations.carry_out(owned, moves)
+            self._turn_of(owned, mine, requests, due)
         if self._journal.is_full:
             self._journal.flush()
 

@@ -5,7 +5,7 @@ nothing can come in between. An order that a worker has stays good, since what i
 plans.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from noetl.engine.program import Program
 from noetl.host.engine_faults import fault_of
@@ -15,6 +15,7 @@ from noetl.server.children import NotFound
 from noetl.server.execution import FOREIGN, Ask, OwnedExecution
 from noetl.server.journal import Journal
 from noetl.server.letters import FollowUp
+from noetl.server.report_intake import HeardReport
 from noetl_ir.expr import Json
 
 MIGRATE = "migrate"
@@ -27,8 +28,9 @@ def asks_to_migrate(digest: str) -> dict[str, Json]:
 
 
 class Migrations:
-    """Carries out requests to the executions that are driven here. `load` gives a program by its digest, `fault` ends
-    an execution whose turn raised what no turn may raise, `say` is told of mistakes of the engine.
+    """Carries out requests to the executions that are driven here. `load` gives a program by its digest, `turn` does
+    what else is asked of an execution, with timers that are due; `fault` ends one whose turn raised what no turn may
+    raise, `say` is told of mistakes of the engine.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class Migrations:
         journal: Journal,
         load: Callable[[str], Program],
         *,
+        turn: Callable[[OwnedExecution, list[HeardReport], list[Ask], list[str]], None],
         fault: Callable[[OwnedExecution, Exception], None],
         follow_up: FollowUp,
         say: Callable[[str], None],
@@ -44,21 +47,38 @@ class Migrations:
         self._executions = executions
         self._journal = journal
         self._load = load
+        self._turn = turn
         self._fault = fault
         self._follow_up = follow_up
         self._say = say
 
-    def carry_out(self, owned: OwnedExecution, asks: Sequence[Ask]) -> None:
-        """Move an execution to the plan that each request names, or record why not."""
-        for ask in asks:
-            with Bulkhead(self._fault, owned):
-                self._journal.flush()
-                if self._executions.get(owned.execution.execution_id) is owned:
-                    to = str(ask.body.get("to")) if isinstance(ask.body, dict) else ""
-                    program, why = self._looked_at(owned, to)
-                    done = owned.refuse_migration(to, why, ask.row) if why else owned.migrate(program, ask.row)
-                    self._follow_up(owned, *done)
-                    self._journal.want()
+    def take_in_order(self, owned: OwnedExecution, asks: list[Ask], due: list[str]) -> tuple[list[Ask], list[str]]:
+        """Have all that was asked up to the last request to move done in its order, with the timers that were due by
+        then; returns what is left to do. The log says up to which row of the inbox all was read: none may be passed.
+        """
+        while (at := next((at for at, ask in enumerate(asks) if ask.verb == MIGRATE), -1)) >= 0:
+            before, move, asks = asks[:at], asks[at], asks[at + 1 :]
+            timers = owned.execution.timers
+            ripe = [name for name in due if move.at is None or (name in timers and timers[name].due <= move.at)]
+            if (before or ripe) and self._is_here(owned):
+                self._turn(owned, [], before, ripe)
+            self._carry_out(owned, move)
+            due = [name for name in due if name not in ripe]
+        return asks, due
+
+    def _carry_out(self, owned: OwnedExecution, ask: Ask) -> None:
+        """Move an execution to the plan that a request names, or record why not."""
+        with Bulkhead(self._fault, owned):
+            self._journal.flush()
+            if self._is_here(owned):
+                to = str(ask.body.get("to")) if isinstance(ask.body, dict) else ""
+                program, why = self._looked_at(owned, to)
+                done = owned.refuse_migration(to, why, ask.row) if why else owned.migrate(program, ask.row)
+                self._follow_up(owned, *done)
+                self._journal.want()
+
+    def _is_here(self, owned: OwnedExecution) -> bool:
+        return self._executions.get(owned.execution.execution_id) is owned
 
     def _looked_at(self, owned: OwnedExecution, to: str) -> tuple[Program, list[str]]:
         """The new program, and why the execution cannot go on under it."""

@@ -98,6 +98,42 @@ def test_what_ran_hinders_where_it_is_another(old: str, new: str, code: str) -> 
     assert found[:1] == [code]
 
 
+REDUCED = """
+executor: {spec: {ctx: {total: {reduce: sum}}}}
+workflow:
+  - step: start
+    tool:
+      kind: python
+      code: "result = 1"
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {total: 1}}}}]}}
+    next: {arcs: [{step: more}]}
+  - step: more
+    tool:
+      kind: python
+      code: "result = 2"
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {total: 2}}}}]}}
+    next: {arcs: [{step: seen}]}
+  - step: seen
+    tool: {kind: python, args: {total: "{{ ctx.total }}"}, code: "result = total"}
+    next: {arcs: [{step: hold}]}
+  - step: hold
+    tool: {kind: wait, events: [go]}
+"""
+
+
+@pytest.mark.parametrize("reduce", ["max", "append", "count"])
+def test_what_ran_hinders_where_it_would_have_been_told_another_value(reduce: str) -> None:
+    """`seen` came to 1 + 2 = 3; the new plan had told it 2, or a list: no decision shows it."""
+    outcomes = [{"step": step, "outcome": {"result": n}} for step, n in (("start", 1), ("more", 2), ("seen", 3))]
+    ran = run(REDUCED, {"outcomes": outcomes, "signals": SCRIPT["signals"]})
+    log = ran.log[: next(n for n, event in enumerate(ran.log) if event.event_type == "signal.received")]
+    new = program_of(REDUCED.replace("reduce: sum", f"reduce: {reduce}"))
+    found = migration_hindrances(ran.program, new, "e1", log)
+    assert {one.code for one in found} == {"data"}
+    seen = "step `seen` ran, or is at work, with other values of `ctx` than the new plan gives it"
+    assert seen in [one.message for one in found]
+
+
 def test_what_is_over_or_belongs_to_another_is_not_moved() -> None:
     ran, log = waiting()
     new = program_of(BODY.replace("'old'", "'new'"))

@@ -14,6 +14,7 @@ from noetl.app.task_environment import TaskEnvironments
 from noetl.bus.memory import MemoryBus
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
+from noetl.engine.replay import replay
 from noetl.engine.starting import Request
 from noetl.server.control import ControlPlane
 from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers
@@ -66,6 +67,19 @@ def test_requests_are_answered_in_their_order(tmp_path: Path) -> None:
             "playbook.paused", "playbook.resumed", "playbook.resumed", "playbook.cancelled", "playbook.processed"
         ]  # fmt: skip
         assert resumed(runtime, program) == "cancelled"
+
+
+def test_a_request_to_move_is_answered_in_its_turn(tmp_path: Path) -> None:
+    """The log says up to which row all was read: were a later one answered first, a crash would lose the request."""
+    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: b"") as runtime:
+        program = runtime.programs.add_plan(compiled(TEXT))
+        assert started(runtime, program, "pause", "migrate", "resume", "migrate", "pause") == "paused"
+        rows = [(event.event_type, event.data["row"]) for _, event in runtime.events("e1") if "row" in event.data]
+        assert rows == [
+            ("playbook.paused", 1), ("migration.refused", 2), ("playbook.resumed", 3), ("migration.refused", 4),
+            ("playbook.paused", 5),
+        ]  # fmt: skip
+        assert replay(program, "e1", [event for _, event in runtime.events("e1")]).wrong is None
 
 
 class Slow:
