@@ -40,10 +40,19 @@ image: {repository: registry.example/noetl, tag: "1"}
 imagePullSecrets: [{name: pull}]
 server:
   replicas: 1
-  args: ["--retain=completed=30d", "--archive=s3://archive/noetl", "--pool-limit=etl=4"]
+  args:
+    - --retain=completed=30d
+    - --archive=s3://archive/noetl
+    - --pool-limit=etl=4
+    - --public-url=https://noetl.example
+    - --oidc-issuer=https://login.example/realms/main
+    - --oidc-client=noetl
+    - --oidc-secret-file=/oidc/secret
+    - --oidc-roles=/oidc/roles.toml
+    - --oidc-scope=groups
   env: [{name: AWS_REGION, value: eu-1}]
-  volumes: [{name: more, emptyDir: {}}]
-  volumeMounts: [{name: more, mountPath: /more}]
+  volumes: [{name: more, emptyDir: {}}, {name: oidc, secret: {secretName: noetl-oidc}}]
+  volumeMounts: [{name: more, mountPath: /more}, {name: oidc, mountPath: /oidc, readOnly: true}]
   tolerations: [{key: a, operator: Exists}]
 workers:
   default: {replicas: 1}

@@ -162,9 +162,9 @@ class Provider:
         name, _, word = b64decode(authorization.removeprefix("Basic ")).decode().partition(":")
         if (unquote_plus(name), unquote_plus(word)) != (CLIENT, SECRET):
             sent = form.get("client_id"), form.get("client_secret")
-            if sent != (CLIENT, SECRET) or "client_secret_post" not in self.metadata.get(
-                "token_endpoint_auth_methods_supported", []
-            ):
+            methods = self.metadata.get("token_endpoint_auth_methods_supported", [])
+            may = {(CLIENT, SECRET): "client_secret_post", (CLIENT, None): "none"}
+            if may.get(sent) not in methods:
                 return Reply(401, b'{"error": "invalid_client"}')
         grant = self._grants.pop(form["code"], None)  # once (RFC 6749 §4.1.2)
         if grant is None or form["redirect_uri"] != grant.query["redirect_uri"]:
@@ -180,7 +180,9 @@ def _flat(query: str) -> dict[str, str]:
 
 
 def _back(query: dict[str, str], more: dict[str, str]) -> Reply:
-    return _sent_to(f"{query['redirect_uri']}?{urlencode({**more, 'state': query['state']})}")
+    # What a client does not know it passes over (RFC 6749 §4.1.2); Keycloak sends this.
+    more = {**more, "state": query["state"], "session_state": "d5c2"}
+    return _sent_to(f"{query['redirect_uri']}?{urlencode(more)}")
 
 
 def _sent_to(url: str) -> Reply:

@@ -480,6 +480,26 @@ def test_a_provider_that_wants_the_secret_in_the_body(tmp_path: Path, provider: 
         assert provider.forms[0]["client_secret"] == SECRET
 
 
+def test_a_public_client_has_no_secret(tmp_path: Path, provider: Provider) -> None:
+    """PKCE is what keeps its codes to it (RFC 7636)."""
+    provider.metadata["token_endpoint_auth_methods_supported"] = ["none"]
+    with serving(tmp_path, provider, secret="") as server:
+        assert signs_in(server) == "../#/executions"
+        assert "client_secret" not in provider.forms[0] and provider.forms[0]["client_id"] == CLIENT
+
+
+def test_a_provider_that_does_not_name_itself(tmp_path: Path, provider: Provider) -> None:
+    """RFC 9207 §2.4: what it sends all the same has to be right."""
+    del provider.metadata["authorization_response_iss_parameter_supported"]
+    with serving(tmp_path, provider) as server:
+        query = query_of(at_provider(server))
+        evil = httpx.QueryParams({**query, "iss": "https://evil.example"})
+        assert failed(server.client.get(f"/sign-in/return?{evil}")) == "state"
+        query = {name: value for name, value in query_of(at_provider(server)).items() if name != "iss"}
+        done = server.client.get("/sign-in/return", params=query)
+        assert done.headers["location"] == "../#/executions"
+
+
 def test_a_wrong_secret_is_told_in_the_log(tmp_path: Path, provider: Provider) -> None:
     with serving(tmp_path, provider, secret="of yesterday") as server:
         assert failed(server.client.get(at_provider(server))) == "provider"
