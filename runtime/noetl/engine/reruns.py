@@ -28,7 +28,8 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.reducing import ORDERED
 from noetl_ir.words import MAIN
 
-ACCEPTED = ("phases", "execution_id", "signals")
+BEHIND_MAIN = "phases"
+ACCEPTED = (BEHIND_MAIN, "execution_id", "signals")
 """Hindrances that whoever asks may accept, as only a person can know what they come to."""
 
 _MARKER = b"[[secret:"
@@ -100,7 +101,8 @@ def rerun_of(source: RerunSource, asked: RerunRequest, now: int) -> Rerun:
     is_changed = asked.program.digest != source.program.digest or asked.payload != payload_of(source)
     made = _built(source, asked) if is_changed else same
     found = [*_of_the_source(source, asked), *_told(same), *_told(made)]
-    if not found:
+    # What has run behind main keeps nobody from seeing what else is in the way: who accepts it would meet that next.
+    if all(one.code == BEHIND_MAIN for one in found):
         found += _of_the_same(source, same, asked)
         found += _of_the_change(source, same, made) if is_changed else ()
         found += _of_the_state(made.execution)
@@ -169,10 +171,10 @@ def _of_the_source(source: RerunSource, asked: RerunRequest) -> Iterator[Hindran
         yield Hindrance("cut", f"it is {old.status}, so that nothing says where to begin", "say from which step")
     elif old.terminated == "failed" and old.failure is None and not asked.cut.runs:
         yield Hindrance("cut", "a step ended it on purpose, so that nothing says where to begin", "say from which step")
-    if source.after and "phases" not in asked.accepted:
+    if source.after and BEHIND_MAIN not in asked.accepted:
         ran = ", ".join(f"`{step}`" for step in dict.fromkeys(step for step, _ in source.after))
         yield Hindrance(
-            "phases",
+            BEHIND_MAIN,
             f"what follows main has run: {ran}; it may have undone or removed what the rerun builds upon",
             "look at that, and accept it (`--accept phases`) where it does no harm, or start anew",
         )

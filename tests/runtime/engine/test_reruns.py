@@ -371,6 +371,7 @@ def test_what_follows_main_hinders_until_somebody_says_that_it_does_no_harm() ->
 def test_a_run_that_was_undone_is_not_kept() -> None:
     old = run(PHASES, script(start={"result": 1}, late=BROKEN, tidy={"result": 1}, undo={"result": 1}))
     assert rerun(old, accepted=["phases"]).codes() == ["undone"]
+    assert rerun(old).codes() == ["phases", "undone"], "who accepts the one need not ask again for the other"
     again = rerun(
         old, script(start={"result": 2}, late={"result": 2}, tidy={"result": 1}), step="start", accepted=["phases"]
     )
