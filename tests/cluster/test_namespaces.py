@@ -45,4 +45,4 @@ def test_a_flood_has_its_quota_on_both_servers_and_its_share_of_the_worker(clust
     # 16 orders lie on the bus: 1.6 s in four slots, and 0.4 s for its own.
     assert took < allowed(6.0)
     text = httpx.get(f"{urls[0]}/metrics").text + httpx.get(f"{urls[1]}/metrics").text
-    assert 'noetl_waiting_orders{noetl_namespace="t"}' in text
+    assert 'noetl_waiting_orders{playbook_namespace="t"}' in text

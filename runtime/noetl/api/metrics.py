@@ -52,7 +52,9 @@ class _Stand(Collector):
             labels=["pool"],
         )
         orders = GaugeMetricFamily(
-            "noetl_waiting_orders", "Orders that wait for room on the way to the workers.", labels=["noetl_namespace"]
+            "noetl_waiting_orders",
+            "Orders that wait for room on the way to the workers.",
+            labels=["playbook_namespace"],
         )
         for namespace, count in stand.orders.items():
             orders.add_metric([label_of(namespace)], count)

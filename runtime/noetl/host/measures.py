@@ -72,7 +72,9 @@ SERVER = (
     FigureFamily("noetl_schedule_late_seconds", "From a time of a schedule, and its jitter, to its start.", (), _SPANS),
     FigureFamily("noetl_trigger_starts", "Executions that triggers started.", ("kind",), (), _each(_TRIGGERS)),
     FigureFamily("noetl_trigger_refusals", "What triggers did not start.", ("kind", "reason"), (), _REFUSALS),
-    FigureFamily("noetl_refused_starts", "Starts that a quota of a namespace refused.", ("noetl_namespace", "quota")),
+    FigureFamily(
+        "noetl_refused_starts", "Starts that a quota of a namespace refused.", ("playbook_namespace", "quota")
+    ),
     FigureFamily("noetl_requests", "Requests to the API that were answered.", ("operation", "status")),
     FigureFamily("noetl_request_seconds", "From a request to the beginning of its answer.", ("operation",), _MOMENTS),
 )

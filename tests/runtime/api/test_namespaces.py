@@ -110,7 +110,7 @@ def test_a_start_and_a_rerun_without_a_place_are_refused_for_now(server: Served)
     ]
     assert begin(server, key="one").json() == {"execution_id": first}, "its key has an execution"
     text = server.client.get("/metrics").text
-    assert 'noetl_refused_starts_total{noetl_namespace="team-t",quota="open_executions"} 3' in text
+    assert 'noetl_refused_starts_total{playbook_namespace="team-t",quota="open_executions"} 3' in text
     cancel(server, first)
     assert begin(server, key="two").status_code == 201
 
