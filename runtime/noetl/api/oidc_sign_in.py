@@ -6,6 +6,7 @@ it). A sign-in that comes to nothing ends on the page, which says why, and never
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import re
 from collections.abc import Callable
@@ -28,6 +29,8 @@ from noetl.ports.actors import DONE
 
 MOST_AT_ONCE = 50
 """The most sign-ins that wait for the provider at once: a slow one fills no server."""
+SECONDS_IN_ALL = 25.0
+"""Seconds that a sign-in waits for the provider in all, others that wait for the same keys included."""
 LONGEST_CODE = 4_096
 RETURN = "/sign-in/return"
 """Where the provider sends a browser back to, below the address of the page."""
@@ -91,10 +94,13 @@ class OidcSignIn:
                 denied = error in ("access_denied", "consent_required", "login_required", "interaction_required")
                 word = error if _PLAIN_WORD.fullmatch(error) else "no code"
                 raise NotSignedIn(f"the provider refused the sign-in ({word})", "denied" if denied else "provider")
-            claims = await self.provider.claims(code, self.page + RETURN, pending.keys)
+            async with asyncio.timeout(SECONDS_IN_ALL):
+                claims = await self.provider.claims(code, self.page + RETURN, pending.keys)
             return self.people.person_of(claims), pending
         except ProviderProblem as problem:
             raise self._not_signed_in(str(problem), "provider") from None
+        except TimeoutError:
+            raise self._not_signed_in(f"the provider took more than {SECONDS_IN_ALL:g} s", "provider") from None
         except BadIdToken as problem:
             raise self._not_signed_in(f"the provider's ID token proves nothing: {problem}", "token") from None
         except NoRole as problem:

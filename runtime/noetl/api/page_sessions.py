@@ -58,7 +58,8 @@ class PageSessions:
         (OpenID Connect Core §2, of `exp`).
         """
         end, text = int(self._now()) + LASTS, person.text()
-        code = self._code_of_person(end, text, self.people.digest if self.people is not None else "")
+        # The rules may have been changed since: then this is no session, and not one by other rules of those numbers.
+        code = self._code_of_person(end, text, person.judged)
         self._set(response, connection, f"{_PERSON}{end}.{text}.{code}", LASTS, path)
 
     def end_session(self, response: Response, connection: HTTPConnection) -> None:

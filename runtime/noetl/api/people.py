@@ -27,12 +27,13 @@ class NoRole(Exception):
 
 class Person(NamedTuple):
     """Somebody whom the issuer knows as `subject`, with a verified address of mail, empty for none, and the numbers of
-    the rules that fit.
+    the rules that fit. `judged` is the state of the rules that they are numbers of.
     """
 
     subject: str
     email: str
     rules: tuple[int, ...]
+    judged: str
 
     def text(self) -> str:
         """The person as a part of a cookie."""
@@ -51,7 +52,7 @@ class People:
     def digest(self) -> str:
         """The state of all that people's sessions rest on; empty where nobody has any."""
         rules = self._rules()
-        return "" if rules is None else f"{self.party.issuer} {self.party.client} {rules.digest}"
+        return "" if rules is None else self._state_of(rules)
 
     def person_of(self, claims: Mapping[str, Json]) -> Person:
         """The person that verified claims are about. Raises NoRole."""
@@ -61,7 +62,10 @@ class People:
             raise NoRole("the rules that give roles cannot be read; the server's log says why")
         if not (fitting := rules.fitting(claims)):
             raise NoRole(f"no rule gives a role to {self.name_of(subject, email)} (`sub` {subject})")
-        return Person(subject, email, fitting)
+        return Person(subject, email, fitting, self._state_of(rules))
+
+    def _state_of(self, rules: RoleRules) -> str:
+        return f"{self.party.issuer} {self.party.client} {rules.digest}"
 
     def name_of(self, subject: str, email: str) -> str:
         """The name of somebody for people."""

@@ -13,6 +13,8 @@ import pytest
 
 from harness.oidc import CLIENT, SECRET, Provider, Reply, RsaSigner, providing, token_of
 from harness.serving import Served, served
+from noetl.api import oidc_sign_in
+from noetl.api.auditing import Auditor
 from noetl.api.bearer_tokens import BearerToken, digest_of
 from noetl.api.oidc_sign_in import MOST_AT_ONCE
 from noetl.api.page_sessions import LASTS
@@ -214,6 +216,23 @@ def test_a_session_ends(tmp_path: Path, provider: Provider, monkeypatch: pytest.
         assert server.client.get("/me", headers=cookie).status_code == 401
     with providing() as another, serving(tmp_path, another) as server:
         assert server.client.get("/me", headers=cookie).status_code == 401
+
+
+def test_rules_that_are_changed_while_somebody_signs_in(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first rule is another one then, and gives another role: nobody gets it for having fitted the one before."""
+    provider.person = {"sub": "7", "email": "ann@example.org", "email_verified": True}
+    with serving(tmp_path, provider) as server:
+        record = Auditor.record
+
+        async def changing(self: Auditor, *words: Any) -> None:
+            (tmp_path / "roles.toml").write_text('[[roles]]\nclaim = "sub"\nvalue = "1"\nrole = "admin"\n')
+            await record(self, *words)
+
+        monkeypatch.setattr(Auditor, "record", changing)
+        signs_in(server)
+        assert me(server) == {"status": 401}
 
 
 def test_the_cookies_are_for_this_server_and_no_script(tmp_path: Path, provider: Provider) -> None:
@@ -421,6 +440,21 @@ class TestAProviderThatErrs:
             began = time.monotonic()
             assert failed(server.client.get(back)) == "provider" and time.monotonic() - began < 0.9
             assert "in time" in server.said[0]
+
+    def test_it_is_slow_each_time(self, tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever waits behind others for the same keys does not wait for all of them."""
+
+        def slow() -> Reply:
+            time.sleep(1)
+            return Reply(500)
+
+        monkeypatch.setattr(oidc_sign_in, "SECONDS_IN_ALL", 0.2)
+        with serving(tmp_path, provider) as server:
+            back = at_provider(server)
+            provider.instead["/keys"] = slow
+            began = time.monotonic()
+            assert failed(server.client.get(back)) == "provider" and time.monotonic() - began < 0.9
+            assert "more than 0.2 s" in server.said[0]
 
     @pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/token", "/keys"])
     @pytest.mark.parametrize(
