@@ -9,16 +9,45 @@ import json
 import random
 from typing import Any
 
+import yaml
+
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\n"
 SCRIPT = {"outcomes": [{"task": "broken", "outcome": {"error": {"code": "broken"}}}]}
 VALUE = {"v": 1, "l": [1, 2, {"z": 3}], "d": {"x": {"y": 1}}}
 PARTS = [".v", ".l", ".l[1]", ".d", ".d.x", ".d.x.y", ".result.v", ".data.d", "", ".missing", ".d.missing"]
 LENGTH = 4
+BROKEN = {"name": "broken", "kind": "http", "url": "http://x"}
 
 
 def playbook_of(seed: int) -> str:
     """The playbook of a seed, with that of its child behind it."""
     return _Maker(random.Random(seed)).whole()
+
+
+def changed_playbooks(seed: int, task: dict[str, Any]) -> tuple[str, str]:
+    """Two playbooks that are the same up to a step that has this task: behind it one reads nothing, and the other one
+    reads as a random one does.
+    """
+    head, _, child = playbook_of(seed).partition("---\n")
+    steps = [step for step in yaml.safe_load(head)["workflow"] if step["step"].startswith("s")]
+    for step in steps:
+        if step["tool"] == BROKEN:
+            step["tool"] = {"name": "t", "kind": "noop", "result": VALUE}
+        policy = step.get("spec", {}).get("policy", {})
+        policy.pop("compensate", None)
+        if not policy:
+            step.pop("spec", None)
+    mid = 1 + seed % 2
+    steps[mid].pop("loop", None)
+    steps[mid]["tool"] = task
+    old = json.loads(json.dumps(steps))
+    for step in old[mid:]:
+        for arc in step.get("next", {}).get("arcs", []):
+            arc.update(args={"got": 1}, **({"when": "{{ true }}"} if "when" in arc else {}))
+    for step in old[mid + 1 :]:
+        step["tool"] = {"name": "t", "kind": "noop"}
+        step.pop("spec", None)
+    return tuple(f"{HEAD}workflow: {json.dumps(some)}\n---\n{child}" for some in (old, steps))  # type: ignore[return-value]
 
 
 class _Maker:
@@ -33,7 +62,7 @@ class _Maker:
         steps = [self._step(number) for number in range(LENGTH)]
         spec: dict[str, Any] = {}
         if self.undoes:
-            steps[-1] = {"step": steps[-1]["step"], "tool": {"name": "broken", "kind": "http", "url": "http://x"}}
+            steps[-1] = {"step": steps[-1]["step"], "tool": BROKEN}
             steps += self._behind("undo", ["args.result", "args.args.got", "args.iter"])
         if self.ends:
             spec["finally"] = "end0"

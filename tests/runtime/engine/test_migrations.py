@@ -7,9 +7,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+import reading_playbooks
 from harness.playbooks import playbooks, scripts
 from harness.reruns import driven
 from harness.running import Endless, Ran, compiled, run
+from harness.samples import some
 from noetl.engine.migrations import migration_hindrances
 from noetl.engine.program import Program
 from noetl.engine.replay import replay
@@ -203,3 +205,31 @@ def test_a_plan_that_is_the_same_but_for_its_name_takes_any_run(playbook: Any, s
     if not is_over:
         again = driven(new, moved(ran, log, new), script, "e1")
         assert not again.faults and replay(new, "e1", again.log).wrong is None
+
+
+def went(ran: Ran) -> Any:
+    """How a run ended, what it knew then, and all that the server decided of what it read."""
+    arcs, steps, rows = ran.program.plan.arcs, ran.program.plan.steps, []
+    for event in ran.log:
+        if event.event_type in ("next.selected", "loop.started", "step.failed"):
+            chosen: Any = event.data.get("arcs", [])
+            taken = [(arcs[row["arc"]].target, row.get("args")) for row in chosen]
+            rows.append((event.event_type, steps[event.step].name, taken, event.data.get("items")))
+    return ran.status, ran.execution.ctx, rows
+
+
+@pytest.mark.parametrize("first", some(range(0, 300, 30)))
+def test_a_run_that_was_moved_goes_on_as_one_of_the_new_plan(first: int) -> None:
+    moves = 0
+    for seed in range(first, first + 30):
+        wait = {"name": "mid", "kind": "wait", "events": ["go"]}
+        old, new = map(program_of, reading_playbooks.changed_playbooks(seed, wait))
+        ran = run(old.bytes, {"signals": SCRIPT["signals"]})
+        at = next((n for n, event in enumerate(ran.log) if event.event_type == "signal.received"), 0)
+        if not at:  # it failed before
+            continue
+        assert migration_hindrances(old, new, "e1", ran.log[:at]) == []
+        moves += 1
+        again = driven(new, moved(ran, ran.log[:at], new), {"signals": SCRIPT["signals"]}, "e1")
+        assert went(again) == went(run(new.bytes, {"signals": SCRIPT["signals"]})), f"seed {seed}"
+    assert moves > 20
