@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,14 @@ from urllib.parse import urlsplit
 import click
 
 from noetl.clients.egress import is_loopback
+from noetl.host.process_secrets import learn
 from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from noetl.api.people import People
 
 LONGEST_SECRET = 4_096
+_VARIABLE = "NOETL_OIDC_SECRET"
 
 
 class OidcTrouble(Exception):
@@ -76,19 +79,27 @@ class OidcOptions(NamedTuple):
     def _secret(self) -> str:
         """The secret of the client, learnt so that it is hidden wherever it could be shown. Raises OidcTrouble."""
         if self.secret_path is None:
-            return ""
-        from noetl.host.process_secrets import learn
-
-        try:
-            with open(self.secret_path, encoding="utf-8") as file:
-                secret = file.read(LONGEST_SECRET + 1).strip()
-        except (OSError, UnicodeError) as problem:
-            why = problem.strerror if isinstance(problem, OSError) else "it is no text in UTF-8"
-            raise OidcTrouble(f"--oidc-secret-file {self.secret_path}: it cannot be read: {why}") from None
-        if not secret or len(secret) > LONGEST_SECRET or not (secret.isascii() and secret.isprintable()):
-            raise OidcTrouble(f"--oidc-secret-file {self.secret_path}: it is to have one line, the secret, and no more")
+            # A variable that is empty is none: then this is a public client.
+            source, secret = _VARIABLE, os.environ.get(_VARIABLE, "").strip()
+        else:
+            source, secret = f"--oidc-secret-file {self.secret_path}", _read_secret(self.secret_path)
+        if len(secret) > LONGEST_SECRET or not (secret.isascii() and (secret + "x").isprintable()):
+            raise OidcTrouble(f"{source}: it is to have one line, the secret, and no more")
         learn("the secret of --oidc-client", [secret])
         return secret
+
+
+def _read_secret(path: str) -> str:
+    """The secret in a file. Raises OidcTrouble."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            secret = file.read(LONGEST_SECRET + 1).strip()
+    except (OSError, UnicodeError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else "it is no text in UTF-8"
+        raise OidcTrouble(f"--oidc-secret-file {path}: it cannot be read: {why}") from None
+    if not secret:
+        raise OidcTrouble(f"--oidc-secret-file {path}: it is to have one line, the secret, and no more")
+    return secret
 
 
 def _faulty_page(url: str) -> str:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from harness.oidc import CLIENT, SECRET, Reply, providing
-from noetl.cli.oidc_options import OidcOptions
+from noetl.cli.oidc_options import OidcOptions, OidcTrouble
 from noetl.clients.oidc_provider import faulty_issuer
 
 if TYPE_CHECKING:
@@ -105,6 +105,19 @@ def test_a_server_is_checked_with_its_provider(home: "Home") -> None:
     files(home)
     (home.folder / "secret").unlink()
     assert "--oidc-secret-file secret: it cannot be read: No such file" in home.run(*words).stdout
+
+
+def test_the_secret_may_be_a_variable(home: "Home", monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = home.folder / "roles.toml"
+    rules.write_text(RULES)
+    oidc = OidcOptions("https://i.example", CLIENT, None, str(rules), (), None)
+    for value, secret in ((f"{SECRET}\n", SECRET), ("", "")):
+        monkeypatch.setenv("NOETL_OIDC_SECRET", value)
+        people = oidc.people(print)
+        assert people is not None and people.party.secret == secret
+    monkeypatch.setenv("NOETL_OIDC_SECRET", "two\nlines")
+    with pytest.raises(OidcTrouble, match="NOETL_OIDC_SECRET: it is to have one line"):
+        oidc.people(print)
 
 
 def test_a_server_that_signs_people_in(home: "Home") -> None:
