@@ -10,13 +10,12 @@ from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.engine.views import plain_result
 from noetl.engine.whole import span_at
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
-from noetl_ir.outcome import is_reference
+from noetl_ir.outcome import LoopValue, is_reference
 from noetl_ir.plan import Plan, Step
-from noetl_ir.projections import PROJECTED
+from noetl_ir.projections import PROJECTED, entries_of
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetl_ir.words import MAIN
@@ -29,7 +28,8 @@ class Ending(NamedTuple):
     `scripted`: times are those of a virtual clock. `after` is what became of each phase behind main, `phase` the one
     that runs. `unheard` are the names of signals that nothing took, with how often each came. `rerun_of` is the
     execution whose log its own begins with, `started_by` what started it where that was no person. `line` is the line
-    of the source in which the error's place is, "" where it says no more than its task or step.
+    of the source in which the error's place is, "" where it says no more than its task or step. `outside` are the bytes
+    of the result that lie outside of the log, of which `result` has the references.
     """
 
     execution_id: str
@@ -48,6 +48,7 @@ class Ending(NamedTuple):
     rerun_of: str = ""
     line: str = ""
     started_by: Mapping[str, Json] = MappingProxyType({})
+    outside: int = 0
 
     def as_json(self) -> dict[str, Json]:
         """One document; times as RFC 3339."""
@@ -81,11 +82,12 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
                 error = found if isinstance(found, dict) else error
                 reason = str(event.data["reason"]) if "reason" in event.data else None
     told = located(program, error)
+    result, outside = _shown_result(execution.last_result) if status == "completed" else (None, 0)
     return Ending(
         execution.execution_id,
         status,
         program.plan.path or program.plan.name,
-        bare(plain_result(execution.last_result)) if status == "completed" else None,
+        result,
         told,
         reason,
         None if execution.status == "new" else execution.begun_again or execution.started,
@@ -99,6 +101,7 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         execution.rerun_of,
         _line_of(program, told),
         execution.started_by,
+        outside,
     )
 
 
@@ -120,13 +123,21 @@ def _located_row(program: Program, row: Json) -> Json:
     return {**row, "error": located(program, row["error"])} if isinstance(row, dict) and "error" in row else row
 
 
-def bare(value: Json) -> Json:
-    """A result whose references hold nothing but the reference."""
-    if isinstance(value, dict) and is_reference(value):
-        return {key: part for key, part in value.items() if key != PROJECTED}
-    if isinstance(value, list):
-        return [bare(part) for part in value]
-    return value
+def _shown_result(result: object) -> tuple[Json, int]:
+    """A result whose references hold nothing but the reference, and how many bytes lie outside of the log. What is
+    data and only looks like a reference stays as it is: a reference is all of a result, or an entry of a loop.
+    """
+    sizes: list[int] = []
+
+    def bare(reference: dict[str, Json]) -> Json:
+        sizes.append(size if isinstance(size := reference.get("size"), int) else 0)
+        return {key: part for key, part in reference.items() if key != PROJECTED}
+
+    if isinstance(result, LoopValue):
+        return [*entries_of(result.entries, result.levels, bare)], sum(sizes)
+    if isinstance(result, dict) and is_reference(result):
+        return bare(result), sum(sizes)
+    return result, 0  # type: ignore[return-value]
 
 
 def located(program: Program, error: Json) -> Json:

@@ -7,7 +7,6 @@ from noetl.cli.failures import excerpt_lines, failure_text, place_text, response
 from noetl.cli.stores import command_with, path_of
 from noetl.cli.text import amount, duration, escaped, json_text
 from noetl_cli import lazy_click as click
-from noetl_ir.outcome import is_reference
 
 EXIT_CODES = {"completed": 0, "failed": 1, "blocked": 4, "cancelled": 4, "paused": 5, "interrupted": 5, "running": 5}
 _LINES = 40
@@ -51,8 +50,8 @@ def _tell_people(ending: Ending, url: str) -> None:
 def _result_text(ending: Ending, url: str) -> str:
     """The result on one line where it fits there, else the beginning of its long form."""
     more = escaped(command_with(url, "result", ending.execution_id))
-    if isinstance(ending.result, dict) and is_reference(ending.result):
-        return f"result: {ending.result.get('size')} bytes, stored outside of the log ({more})"
+    if ending.outside:
+        return f"result: {ending.outside} bytes, stored outside of the log ({more})"
     short = json_text(ending.result)
     if len(short) <= 100:
         return f"result: {short}"

@@ -143,9 +143,9 @@ def _held(turn: Turn, step: int) -> list[str]:
     return [key for place in held for key in turn.execution.marking.keys(place)]
 
 
-def _holds(turn: Turn, guard: int, key: str) -> bool:
+def _holds(turn: Turn, step: int, guard: int, key: str) -> bool:
     try:
-        return turn.program.guard(guard)(admit_scope(turn, key))
+        return turn.program.guard(guard)(admit_scope(turn, step, key))
     except Fault as fault:
         fault.under("spec", "policy", "admit")
         raise
@@ -166,14 +166,14 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
     try:
         # The guard is asked before the timeout is read: a token that is refused must not fail by a timeout that it
         # would never have had.
-        admitted = guard < 0 or _holds(turn, guard, key)
+        admitted = guard < 0 or _holds(turn, step, guard, key)
         data: dict[str, Json] = {}
         if admitted and row.timeout >= 0:
             what = f"`lifecycle.timeout_s` of step `{row.name}`"
-            scope = admit_scope(turn, key)
+            scope = admit_scope(turn, step, key)
             data["timeout"] = time_limit(program, row.timeout, scope, code="step.timeout", what=what)
         if admitted and step in program.interrupts:
-            timers = due_interrupts(turn, step, admit_scope(turn, key))
+            timers = due_interrupts(turn, step, admit_scope(turn, step, key))
             data.update({"timers": timers} if timers else {})
     except Fault as fault:
         failing = Firing(program.transition("admit_fault", step), key, key)

@@ -46,16 +46,16 @@ def keychain_scope(execution_id: str, workload: dict[str, Json], keychain: Resul
     return PlayScope({"workload": workload, "execution_id": execution_id, "keychain": keychain})
 
 
-def admit_scope(turn: Turn, key: str) -> PlayScope:
+def admit_scope(turn: Turn, step: int, key: str) -> PlayScope:
     """For admission rules and the step's timeout: the token's args, and the event that brought it."""
     arrival = turn.execution.arrivals[key]
-    return _scope(turn, {"event": arrival.event, "args": server_args(arrival.args)})
+    return _scope(turn, {"event": arrival.event, "args": server_args(turn.program, step, arrival.args)})
 
 
 def items_scope(turn: Turn, step: int, level: int, key: str) -> PlayScope:
     """For `loop.in` and `max_in_flight`: in a nested loop the outer `iter` too."""
     execution = turn.execution
-    values: dict[str, object] = {"args": server_args(execution.run_of(key).args)}
+    values: dict[str, object] = {"args": server_args(turn.program, step, execution.run_of(key).args)}
     if not level:
         if execution.iter_parent is not None:
             values["iter"] = {"parent": execution.iter_parent}
@@ -71,7 +71,7 @@ def enough_scope(turn: Turn, loop: LoopRun, key: str) -> PlayScope:
     execution = turn.execution
     values: dict[str, object] = {
         "event": {"total": len(loop.items), "ok": ok, "failed": failed, "done": ok + failed},
-        "args": server_args(execution.run_of(key).args),
+        "args": server_args(turn.program, loop.step, execution.run_of(key).args),
         "workload": execution.workload,
         "execution_id": execution.execution_id,
     }
@@ -84,7 +84,7 @@ def arc_scope(turn: Turn, key: str) -> PlayScope:
     """For guards, args and delays of arcs: the terminal event and `iter` as it stood at the end of the run."""
     run = turn.execution.runs[key]
     event = terminal_event(turn.program, turn.execution, key, run)
-    return _scope(turn, {"event": event, "args": server_args(run.args), "iter": run.iter})
+    return _scope(turn, {"event": event, "args": server_args(turn.program, run.step, run.args), "iter": run.iter})
 
 
 def result_scope(turn: Turn) -> PlayScope:

@@ -4,6 +4,7 @@ from noetl.engine.execution import Execution, JsonObject, LoopRun, Run
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
 from noetl_ir.outcome import LoopValue, is_reference, with_kind
+from noetl_ir.plan import later_entries
 from noetl_ir.projections import PROJECTED, GetValue, entries_of, is_told, told_value
 from noetl_ir.scopes.values import LoopResult, Reference
 
@@ -57,9 +58,11 @@ def args_with(args: JsonObject, fetch: GetValue) -> JsonObject:
     return {**args, "result": told_value(result, fetch)} if is_told(result) and isinstance(result, dict) else args
 
 
-def server_args(args: JsonObject) -> JsonObject:
-    """The args of a run as server expressions see them."""
-    return args_with(args, _at_hand)
+def server_args(program: Program, step: int, args: JsonObject) -> JsonObject:
+    """The args of a run of a step as server expressions see them."""
+    # Of any other step they are data, whatever they look like.
+    told = is_told(args.get("result")) and step in later_entries(program.plan)
+    return args_with(args, _at_hand) if told else args
 
 
 def _at_hand(reference: JsonObject) -> Json:

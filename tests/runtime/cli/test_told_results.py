@@ -183,3 +183,25 @@ workflow:
 def test_a_result_that_looks_like_the_reference_to_a_loop_stands_for_itself(home: "Home") -> None:
     done = home.run("run", home.plan(ALONE))
     assert "told ['__ref__', 'entries', 'levels']" in done.stderr, done.stdout + done.stderr
+
+
+LISTED = """
+workflow:
+  - step: start
+    tool: {kind: python, code: "result = [{'__ref__': True, 'projected': 1, 'key': 'k', 'size': 5}]"}
+"""
+LOOPED = """
+workflow:
+  - step: start
+    loop: {in: [1, 2], iterator: one}
+    tool: {kind: python, code: "result = 'y' * 2000000"}
+"""
+
+
+def test_the_end_of_a_run_shows_its_result_or_how_much_lies_elsewhere(home: "Home") -> None:
+    """Data stays whole, whatever it looks like; of entries outside of the log nobody is shown checksums."""
+    done = home.run("run", home.plan(LISTED))
+    assert 'result: [{"__ref__": true, "projected": 1, "key": "k", "size": 5}]' in done.stdout
+    done = home.run("run", home.plan(LOOPED))
+    # Two texts of 2,000,000 characters, each behind the five bytes that MessagePack says its length with.
+    assert "result: 4000010 bytes, stored outside of the log (noetl result " in done.stdout, done.stdout

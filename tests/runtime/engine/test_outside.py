@@ -45,3 +45,24 @@ def test_where_a_result_lies_decides_nothing(first: int) -> None:
         assert seen(inside) == seen(other), f"seed {seed}"
         lay_outside += any("__ref__" in str(event.data.get("result")) for event in other.log)
     assert lay_outside > SHARE // 2
+
+
+BROUGHT = """
+workload: {x: {__ref__: true, projected: {seen: 1}, entries: [1], levels: 1, seen: 2}}
+workflow:
+  - step: start
+    tool: {kind: noop}
+    next: {arcs: [{step: more, args: {result: "{{ workload.x }}"}}]}
+  - step: more
+    tool: {kind: noop}
+    spec: {policy: {admit: {rules: [{when: "{{ args.result.seen == 2 }}", then: {allow: true}}]}}}
+    next: {arcs: [{step: right, when: "{{ args.result.seen == 2 }}"}, {step: wrong}]}
+  - {step: right, tool: {kind: noop}}
+  - {step: wrong, tool: {kind: noop}}
+"""
+
+
+def test_args_that_only_look_like_a_reference_stand_for_themselves() -> None:
+    """Steps behind main alone are told of results under `args.result`; elsewhere it is what an author put there."""
+    ran = run(BROUGHT)
+    assert [ran.program.plan.steps[event.step].name for event in ran.of("task.started")] == ["start", "more", "right"]
