@@ -5,7 +5,7 @@ from noetl_ir.plan import ATTRIBUTE_NAME, LONGEST_LABEL, MOST_SEARCH, SEARCH_TYP
 from noetl_ir.span import Span
 from noetlc.ast.playbook import SearchAttribute, Value
 from noetlc.reading.reader import Reader, stray_keys
-from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, text_of, wrong_shape
+from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, wrong_shape
 from noetlc.reading.values import read_value
 from noetlc.source.nodes import Mapping, Node, Scalar
 
@@ -20,9 +20,12 @@ def read_labels(r: Reader, node: Node) -> dict[str, str]:
     for key, value in mapping.entries if mapping is not None else ():
         if not _is_name(r, key, "a label"):
             continue
-        text = text_of(r, value, f"the label `{key.text}`")
+        # `true` and `2` are texts here, as written: playbooks of before have such labels.
+        text = value.text if isinstance(value, Scalar) and value.value is not None else None
         if text is None:
+            wrong_shape(r, value, f"the label `{key.text}`", "text")
             continue
+        r.meant[value.span] = "name"
         if "{{" in text or "{%" in text:
             help = f"a value of a run is a search attribute: write `executor: {{spec: {{search: {{{key.text}: …}}}}}}`"
             r.report("NL104", f"the label `{key.text}` is the same in all runs, and no template", value.span, help=help)

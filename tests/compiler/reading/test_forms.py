@@ -4,7 +4,7 @@ import pytest
 
 from noetl_ir.expr import Literal
 from noetlc.ast.workbook import inline_workbook
-from noetlc.pipeline import understood
+from noetlc.pipeline import compile_source, understood
 from noetlc.source.yaml_reader import read_yaml
 from playbooks import HEAD, codes, playbook_of, read
 
@@ -105,3 +105,12 @@ def test_a_truth_value_in_quotes_is_told_with_the_one_that_is_meant(written: str
     _, found = read(HEAD + f"workflow: [{{step: start, tool: {tool}}}]\n")
     fix = found[0].fix
     assert [one.code for one in found] == ["NL102"] and fix is not None and fix.text == meant
+
+
+def test_labels_are_texts_as_they_are_written() -> None:
+    """Playbooks of before, whose labels nobody read, have truth values and numbers there."""
+    labels = "{test: true, off: no, phase: 2, at: 1.50, day: 2026-01-02}"
+    text = HEAD.replace("metadata: {", f"metadata: {{labels: {labels}, ") + "workflow: [{step: start}]\n"
+    done = compile_source("t.yaml", text.encode())
+    assert [found.code for found in done.diagnostics if found.code.startswith("NL0")] == []
+    assert dict(done.plans[0].labels) == {"test": "true", "off": "no", "phase": "2", "at": "1.50", "day": "2026-01-02"}
