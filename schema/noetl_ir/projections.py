@@ -51,9 +51,22 @@ def told(result: object) -> Json:
 def told_value(reference: dict[str, Json], fetch: GetValue) -> Json:
     """The value of a reference, also of one that `told` has made."""
     entries, levels = reference.get(_ENTRIES), reference.get(_LEVELS)
+    if levels == 0 and _ENTRIES in reference:
+        return entries
     if isinstance(entries, list) and isinstance(levels, int):
         return entries_of(entries, levels, fetch)
     return fetch(reference)
+
+
+def as_data(value: object) -> object:
+    """A value that nobody made a reference of, told to others: one that looks like a reference is followed by none."""
+    return {REFERENCE_KEY: True, _ENTRIES: value, _LEVELS: 0} if is_reference(value) else value
+
+
+def data_of(value: object) -> object:
+    """The value of which `as_data` made this one; any other as it is."""
+    is_data = isinstance(value, dict) and is_reference(value) and _ENTRIES in value and value.get(_LEVELS) == 0
+    return value[_ENTRIES] if isinstance(value, dict) and is_data else value
 
 
 def is_told(value: object) -> bool:

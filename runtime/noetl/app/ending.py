@@ -15,7 +15,7 @@ from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import LoopValue, is_reference
 from noetl_ir.plan import Plan, Step
-from noetl_ir.projections import PROJECTED, entries_of
+from noetl_ir.projections import PROJECTED, data_of, entries_of
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetl_ir.words import MAIN
@@ -127,6 +127,8 @@ def _shown_result(result: object) -> tuple[Json, int]:
     """A result whose references hold nothing but the reference, and how many bytes lie outside of the log. What is
     data and only looks like a reference stays as it is: a reference is all of a result, or an entry of a loop.
     """
+    if (data := data_of(result)) is not result:
+        return data, 0  # type: ignore[return-value]
     sizes: list[int] = []
 
     def bare(reference: dict[str, Json]) -> Json:

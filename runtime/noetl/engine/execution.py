@@ -15,6 +15,7 @@ from noetl_ir.events import step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.net import Weight
 from noetl_ir.plan import MORE, LoopEnd, LoopSignal
+from noetl_ir.projections import as_data
 from noetl_ir.records import NamedTuple
 from noetl_ir.words import MAIN
 
@@ -564,8 +565,12 @@ class Execution:
         """The result that the playbook declares, else that of the last run on the line that ended well; null where none
         did.
         """
-        found = self.line.result if self.declared is NOTHING else self.declared
-        return None if found is NOTHING else found
+        if self.declared is NOTHING:
+            return None if self.line.result is NOTHING else self.line.result
+        # An expression has made it, of data too: of references only those to values of its own are any.
+        key = self.declared.get("key") if isinstance(self.declared, dict) else None
+        is_own = isinstance(key, str) and key.startswith(f"{self.execution_id}/")
+        return self.declared if is_own else as_data(self.declared)
 
     @property
     def has_result(self) -> bool:

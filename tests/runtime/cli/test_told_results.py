@@ -4,6 +4,8 @@ A result that lies outside of the log is the value wherever somebody reads it, a
 playbook is run with its results inside and outside: both come to the same, which is written here.
 """
 
+import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -205,3 +207,44 @@ def test_the_end_of_a_run_shows_its_result_or_how_much_lies_elsewhere(home: "Hom
     done = home.run("run", home.plan(LOOPED))
     # Two texts of 2,000,000 characters, each behind the five bytes that MessagePack says its length with.
     assert "result: 4000010 bytes, stored outside of the log (noetl result " in done.stdout, done.stdout
+
+
+NAMED = """apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: child, path: t/child}
+executor: {spec: {result: "{{ workload.x }}", finally: tell}}
+workload: {x: null}
+workflow:
+  - step: start
+    tool: {kind: noop}
+  - step: tell
+    tool: {kind: python, args: {r: "{{ args.result }}"}, code: "print('told', sorted(r))"}
+    next: {arcs: [{step: good, when: "{{ args.result.store == 'files' }}", args: {told: 0}}, {step: bad}]}
+"""
+ASKING = """
+workload: {x: null}
+workflow:
+  - step: start
+    tool: {kind: playbook, path: t/child, args: {x: "{{ workload.x }}"}}
+    next: {arcs: [{step: show, when: "{{ start.store == 'files' }}"}]}
+  - step: show
+    tool: {kind: python, args: {r: "{{ start }}"}, code: "print('seen', sorted(r)); result = 'end'"}
+"""
+
+
+def test_a_declared_result_made_of_what_somebody_brought_is_followed_nowhere(home: "Home") -> None:
+    """Inputs that name a value of another execution: its caller, `finally` and whoever asks for it have the inputs."""
+    home.run("run", home.plan(SINGLE.replace("LONG", "2000000").join(["workflow:\n", ""]), "other.ir"))
+    lines = home.run("events", "last", "--json").stdout.splitlines()
+    found = next(re.findall(r'"key": *"([^"]+)"', line) for line in lines if '"__ref__"' in line)[0]
+    brought = {"__ref__": True, "store": "files", "key": found, "range": None, "size": 9, "checksum": found[-64:]}
+    folder = home.folder / "kids"
+    folder.mkdir()
+    (folder / "child.yaml").write_text(NAMED + WAYS.removeprefix("\n"))
+    done = home.run("run", home.plan(ASKING), "--path", "kids", "--payload", json.dumps({"x": brought}))
+    keys = str(sorted(brought))
+    assert f"seen {keys}" in done.stderr and f"told {keys}" in done.stderr, done.stdout + done.stderr
+    alone = home.run("run", "kids/child.yaml", "--payload", json.dumps({"x": brought}))
+    assert "good 0" in alone.stderr and '"store": "files"' in alone.stdout, alone.stdout + alone.stderr
+    assert json.loads(home.run("result", "last").stdout) == brought
+    assert home.run("replay", "last").stdout.startswith("a legal run")
