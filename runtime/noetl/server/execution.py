@@ -175,13 +175,16 @@ class OwnedExecution:
         """Go on under another plan, which the log, all of it on disk, is a legal run of (`engine.migrations`)."""
         before, self.program, self.execution = self.program, program, Execution(self.execution.execution_id, program)
         self._fold()
-        # Whatever waits was ordered, by the old plan, in which it is the same.
-        effects(program, self.execution)
+        # Whatever waits was ordered, by the old plan, in which it is the same; but another pool may have to take it.
+        pools = [[step.pool for step in plan.steps] for plan in (before.plan, program.plan)]
+        waits = [order for order in effects(program, self.execution) if isinstance(order, RunPipeline)]
+        elsewhere = [order for order in waits if pools[0][order.step] != pools[1][order.step]]
         turn = self._turn()
         reports.migrate(turn, reports.migration(before.digest, program.digest), row)
         decide(turn)
         self._searches = bool(program.plan.search)
-        return self._commit(turn, moved=True)
+        events, orders = self._commit(turn, moved=True)
+        return events, [*elsewhere, *orders]
 
     def refuse_migration(self, to: str, why: Sequence[str], row: int | None) -> tuple[list[Event], list[Order]]:
         """Stay with its plan, and say why to whoever asked by a row of the inbox."""

@@ -152,3 +152,33 @@ def test_what_is_at_work_goes_on_and_its_end_counts(home: "Home") -> None:
         told = home.run("events", name, "--json").stdout
         assert told.count('"task.started"') == 4 and "task.lost" not in told
         assert home.run("replay", name, "--server", url).stdout.startswith("a legal run")
+
+
+POOLED = """
+workflow:
+  - step: start
+    spec: {pool: narrow}
+    tool: {kind: shell, cmd: "until test -e ok; do sleep 0.05; done; echo 7"}
+"""
+
+
+def test_what_waits_for_a_pool_waits_for_that_of_the_new_plan(home: "Home") -> None:
+    """The only slot of its pool is taken: moved out of it, its task begins."""
+    with home.serving("--pool-limit", "narrow=1") as (_, url):
+        plan = home.plan(POOLED)
+        home.run("start", plan, "--server", url)
+        first = home.only()
+        started = lambda name: '"task.started"' in home.run("events", name, "--json").stdout  # noqa: E731
+        until(lambda: started(first))
+        told = home.run("start", plan, "--server", url).stdout
+        second = told.split()[2]
+        time.sleep(0.5)
+        assert not started(second)
+        new = home.plan(POOLED.replace("    spec: {pool: narrow}\n", ""), "new.ir")
+        assert home.run("migrate-run", second, "--plan", new, "--server", url).returncode == 0
+        until(lambda: started(second))
+        (home.folder / "ok").touch()
+        for name in (first, second):
+            until(lambda name=name: "completed" in home.run("status", name, "--server", url).stdout)
+            assert home.run("replay", name, "--server", url).stdout.startswith("a legal run")
+            assert home.run("events", name, "--json").stdout.count('"task.started"') == 1
