@@ -10,6 +10,7 @@ from noetlc.ast.python_code import code_of
 
 if TYPE_CHECKING:
     import ast
+    from collections.abc import Iterator, Sequence
 
 
 def result_keys_of(task: Task) -> frozenset[str] | None:
@@ -93,8 +94,39 @@ def _assigned(body: "list[ast.stmt]") -> frozenset[str] | None:
                 values.append(value)
             case ast.Name(id="result"):
                 seen += 1
-    # Each assignment holds the name once; any further use may add keys.
-    return _keys_of(values) if values and seen == len(values) else None
+            case ast.Name(id=name) if name in _BY_NAME:
+                return None
+    # Each assignment holds the name once; any further use may add keys, in a function too.
+    is_touched = seen != len(values) or any(_reaches(node) for node in _inner(body))
+    return _keys_of(values) if values and not is_touched else None
+
+
+_BY_NAME = frozenset({"globals", "locals", "vars", "exec", "eval"})
+"""Functions by which code may reach `result` without its name."""
+
+
+def _inner(body: "list[ast.stmt]") -> "Iterator[ast.AST]":
+    """The functions and classes in statements, at any depth."""
+    import ast
+
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+                yield node
+
+
+def _reaches(node: "ast.AST") -> bool:
+    """Whether a function may change the `result` that is not its own."""
+    import ast
+
+    within = _own([*ast.iter_child_nodes(node)])
+    if any(isinstance(each, ast.Global | ast.Nonlocal) and "result" in each.names for each in within):
+        return True
+    named = [each for each in within if isinstance(each, ast.Name) and each.id == "result"]
+    is_own = any(isinstance(each, ast.arg) and each.arg == "result" for each in within) or any(
+        isinstance(each.ctx, ast.Store) for each in named
+    )
+    return bool(named) and not is_own
 
 
 def _stores(body: "list[ast.stmt]", name: str) -> bool:
@@ -118,7 +150,7 @@ def _keys_of(values: "list[ast.expr | None]") -> frozenset[str] | None:
     return frozenset(found) if values else None
 
 
-def _own(body: "list[ast.stmt]") -> "list[ast.AST]":
+def _own(body: "Sequence[ast.AST]") -> "list[ast.AST]":
     """The nodes of statements without those inside of functions and classes, which give a value elsewhere; a function
     that names `result` as its own stays out too.
     """

@@ -65,3 +65,22 @@ def test_in_a_pipeline_the_task_of_the_name_is_read() -> None:
         "      - {name: b, kind: noop, result: '{{ a.y }} {{ a.x }}'}\n"
     )
     assert [found.message for found in linted(text)] == ["the result of task `a` has no `y`"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        r"result = {'u': 1}\ndef put(key):\n    result[key] = 1\nput('som')",
+        r"result = {'u': 1}\n(lambda: result.update(som=1))()",
+        r"def put():\n    global result\n    result = {'som': 1}\nresult = {'u': 1}\nput()",
+        r"result = {'u': 1}\nclass Late:\n    result['som'] = 1",
+        r"result = {'u': 1}\nglobals()['result']['som'] = 1",
+    ],
+)
+def test_a_key_that_a_function_may_add_is_not_told(code: str) -> None:
+    assert told("{{ start.som }}", code=code) == []
+
+
+def test_a_function_with_a_result_of_its_own_adds_none() -> None:
+    code = r"def put():\n    result = [1]\n    return result\nresult = {'u': 1}\nput()"
+    assert told("{{ start.som }}", code=code) == ["the result of step `start` has no `som`"]
