@@ -12,6 +12,9 @@ from noetl.engine.program import Program
 from noetl.engine.views import counts_of, errors_of, terminal_event
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
+from noetl_ir.outcome import is_reference
+from noetl_ir.plan import later_entries
+from noetl_ir.projections import as_data
 from noetl_ir.reducing import start_of
 from noetl_ir.words import MAIN
 
@@ -208,7 +211,11 @@ def selected(program: Program, execution: Execution, event: Event) -> None:
         if row.get("ends"):
             continue
         arc_number = int(str(row["arc"]))
-        execution.arrivals[key] = Arrival(args, bringing, line or Line(), program.plan.arcs[arc_number].priority)
+        taken_arc = program.plan.arcs[arc_number]
+        if is_reference(args.get("result")) and taken_arc.target in later_entries(program.plan):
+            # A step that is told of results by whoever enters it is told data by an arc.
+            args = {**args, "result": as_data(args["result"])}  # type: ignore[dict-item]
+        execution.arrivals[key] = Arrival(args, bringing, line or Line(), taken_arc.priority)
         line = None  # every other branch has one of its own
         due = row.get("due")
         if isinstance(due, int):

@@ -248,3 +248,27 @@ def test_a_declared_result_made_of_what_somebody_brought_is_followed_nowhere(hom
     assert "good 0" in alone.stderr and '"store": "files"' in alone.stdout, alone.stdout + alone.stderr
     assert json.loads(home.run("result", "last").stdout) == brought
     assert home.run("replay", "last").stdout.startswith("a legal run")
+
+
+AGAIN = """
+executor: {spec: {finally: tell}}
+workload: {x: {__ref__: true, entries: [1, 2], levels: 1, projected: 5}}
+workflow:
+  - step: start
+    tool: {kind: python, code: "result = {'id': 7}", spec: {inline_max_bytes: 0}}
+  - step: tell
+    tool: {kind: python, args: {r: "{{ args.result }}"}, code: "print('told', sorted(r)); result = 1"}
+    next:
+      arcs:
+        - {step: tell, when: "{{ args.result.id == 7 }}", args: {result: "{{ workload.x }}"}}
+        - {step: good, when: "{{ args.result.projected == 5 }}", args: {told: 0}}
+        - {step: bad}
+"""
+
+
+def test_a_step_that_is_told_of_results_is_told_data_by_its_arcs(home: "Home") -> None:
+    done = home.run("run", home.plan(AGAIN + WAYS))
+    lines = [line.partition(" | ")[2] for line in done.stderr.splitlines() if " | " in line]
+    told = "told ['__ref__', 'entries', 'levels', 'projected']"
+    assert lines == ["told ['id']", told, "good 0"], done.stdout + done.stderr
+    assert home.run("replay", "last").stdout.startswith("a legal run")
