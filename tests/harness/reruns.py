@@ -64,7 +64,8 @@ def planned(
     data = compiled(text) if text else b""
     program = Program(read_plan(data), digest_of(data), data) if data else ran.program
     values = {**payload_of(source), **(payload or {})}
-    asked = RerunRequest(program, f"e{int(of[1:]) + 1}", values, cut, None, linear, accepted)
+    name = f"e{int(of[1:]) + 1}"
+    asked = RerunRequest(program, name, values, cut, None, linear, accepted, named=step)
     return rerun_of(source, asked, ran.log[-1].ts + LATER), program
 
 

@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from noetl.api import registering
 from noetl.api.bodies import (
     BLOB_BYTES,
     LAST_VERSION,
@@ -255,7 +256,17 @@ async def register(request: Request) -> Response:
     """Register a playbook (its source, compiled here) or a plan (its bytes); refused when it does not compile."""
     data = await raw_body(request, SOURCE_BYTES)
     name = request.query_params.get("name", "playbook.yaml")
-    row = await lasting_of(request).run(service_of(request).register, data, name)
+    row = await lasting_of(request).run(registering.register, service_of(request), data, name)
+    return JSONResponse(row, 201, {"Location": f"/plans/{row['playbook_id']}"})
+
+
+async def keep_plan(request: Request) -> Response:
+    """Keep a plan (its bytes), or that of a playbook (its source), by its digest alone, for an execution that is to be
+    moved to it or rerun on it: it is no version of its path, which starts by path would take.
+    """
+    data = await raw_body(request, SOURCE_BYTES)
+    name = request.query_params.get("name", "playbook.yaml")
+    row = await lasting_of(request).run(registering.keep_plan, service_of(request), data, name)
     return JSONResponse(row, 201, {"Location": f"/plans/{row['playbook_id']}"})
 
 

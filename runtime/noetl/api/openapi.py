@@ -33,6 +33,7 @@ BYTES = "application/octet-stream"
 _BYTES_OUT = ("get_plan", "get_plan_at", "get_log", "get_blob")
 _BYTES_IN = {
     "register": ((BYTES, "application/yaml"), SOURCE_BYTES),
+    "keep_plan": ((BYTES, "application/yaml"), SOURCE_BYTES),
     "put_blob": ((BYTES,), BLOB_BYTES),
     "put_source": ((BYTES, "application/yaml"), SOURCE_BYTES),
 }

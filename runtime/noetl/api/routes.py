@@ -228,6 +228,7 @@ ROUTES = (
         "POST", "/playbooks", "operator", handlers.register, query=("name",), status=201, deed="register", scope=WITHIN
     ),
     Operation("GET", "/playbooks/{path:path}", "viewer", handlers.get_plan_at, query=("version",), scope=PLAYBOOK),
+    Operation("POST", "/plans", "operator", handlers.keep_plan, query=("name",), status=201, scope=WITHIN),
     Operation("GET", "/plans/{digest}", "viewer", handlers.get_plan, scope=PLAN),
     Operation("GET", "/plans/{digest}/outline", "viewer", watching.get_outline, scope=PLAN),
     Operation("GET", "/plans/{digest}/picture", "viewer", derived.get_picture, scope=PLAN),

@@ -16,7 +16,7 @@ from itertools import islice
 from noetl.api.notifier import Notifier
 from noetl.api.problems import Faulty, Rejected, Unknown
 from noetl.api.refused_starts import refusals_counted
-from noetl.api.scoping import check_path, check_plan, check_registration, check_start
+from noetl.api.scoping import check_path, check_plan, check_start
 from noetl.app.documents import (
     execution_document,
     mail_document,
@@ -48,7 +48,7 @@ from noetl.host.measures import Measures
 from noetl.host.runnable_kinds import unable
 from noetl.ports import STATUSES, Busy, ExecutionRow, MailboxFull, NoRoom, Over, Owned, Record, Taken, Wanted
 from noetl.ports.actors import acting, starting
-from noetl.ports.catalogue import PlanRow, Versions
+from noetl.ports.catalogue import Versions
 from noetl.ports.idempotency import StartKey, other
 from noetl.ports.mailbox import Letter, OtherLetter, WantedMail
 from noetl.ports.output import OutputChunk
@@ -62,7 +62,6 @@ from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.orders import Check, WorkerHeartbeat
-from noetl_ir.plan_format import MAGIC
 from noetl_ir.records import NamedTuple
 
 DRAIN = 30_000_000
@@ -141,7 +140,7 @@ class ApiService:
         self._snapshots = SnapshotCache(runtime)
         self._macs = Macs(runtime.store.claims_key)
         self._service = service
-        self._compile = compiler
+        self.compiled = compiler
         self.listen = notifier.listen
         self._notify = notifier.notify
 
@@ -362,21 +361,6 @@ class ApiService:
             self._asked.add(execution_id)
         with suppress(Busy):
             self._service.do(lambda control: control.take_up(execution_id, program))
-
-    def register(self, data: bytes, name: str) -> dict[str, Json]:
-        """Keep a plan, or compile a playbook and keep its plan; the row of the catalogue."""
-        # The bytes tell what they are. A content type may be missing or wrong, and no YAML begins like a plan.
-        compiled = not data.startswith(MAGIC)
-        plan = self._compile(data, name) if compiled else data
-        with faults_told():
-            # The plan is read and verified before it gets a version: whatever the catalogue names can be run.
-            program = self.runtime.programs.read_plan(plan, compiled=compiled)
-            check_registration(self.runtime, program)
-            self.runtime.programs.add_program(program, data if compiled else b"")
-            path = program.plan.path or program.plan.name
-            with self.storing():
-                version = self.runtime.store.put_plan(program.digest, path, plan, registered=True)
-        return version_document(PlanRow(path, version, program.digest))
 
     def playbooks(self, wanted: Versions) -> list[dict[str, Json]]:
         """The catalogue, by path, the newest version first."""

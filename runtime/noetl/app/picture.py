@@ -279,6 +279,9 @@ def _task(program: Program, execution: Execution, key: str, region: Region) -> I
         under = key_of(call.get("correlation")) if key in execution.mail.listed and isinstance(call, dict) else ""
         if under:
             data["correlation"] = under
+        if region.pending is not None:
+            yield Activity("wait", place, "what it waited for has come; a worker is to take it up", None, data)
+            return
         yield Activity("wait", place, _awaited(kind, names, named, under), min(due, default=None), data)
     elif region.attempt > 1:
         yield Activity("retry", place, ", ".join(_counts(region)), timer.due if timer else None, data)

@@ -61,6 +61,7 @@ class PlannedRerun(NamedTuple):
             "from": [*self.steps],
             "kept": [_row(row) for row in self.rerun.kept],
             "again": [_row(row) for row in self.rerun.again],
+            "at": [*self.rerun.at],
             "signals": [*self.rerun.signals],
             "hindrances": [one.as_json() for one in self.rerun.hindrances],
         }
@@ -103,8 +104,11 @@ def planned_rerun(
     # A secret goes over as its name: it has to mean the same credential.
     moves = has_secrets and has_same_keychain(source.program.plan, program.plan)
     moved = _mover(runtime, row.execution_id, execution_id) if moves else None
+    named = cut.steps[0] if wish.step else ""
     project = partial(_projected, OwnValues(row.execution_id, runtime.blobs))
-    asked = RerunRequest(program, execution_id, wish.payload, cut, env, wish.linear, wish.accepted, moved, project)
+    asked = RerunRequest(
+        program, execution_id, wish.payload, cut, env, wish.linear, wish.accepted, moved, named, project
+    )
     # The times of a script are those of its log, and nobody waits for them.
     now = source.execution.now if source.execution.scripted else WallClock().now()
     return PlannedRerun(row, program, execution_id, cut.steps, rerun_of(source, asked, now), moved)

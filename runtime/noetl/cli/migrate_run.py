@@ -112,7 +112,7 @@ def _at_server(execution: str, plan: str, folders: tuple[Path, ...], url: str, *
     with existing_runtime(url) as runtime:
         row = row_of(runtime, execution)
         after = _length(runtime, row)
-        body: dict[str, Json] = {**named_plan(plan, folders, url), "dry_run": dry_run}
+        body: dict[str, Json] = {**named_plan(plan, folders, url, registers=False), "dry_run": dry_run}
         document = ask_server(url, "POST", f"/executions/{row.execution_id}/migrate", body)
         if dry_run:
             return _tell(document, as_json=as_json)

@@ -79,9 +79,18 @@ def register_at(server: str, plan: bytes, source: bytes) -> dict[str, Json]:
     """Give a plan to the catalogue of a server, and the source that it was compiled from, if it was; the row that it
     got.
     """
+    return _sent_plan(server, "/playbooks", plan, source)
+
+
+def keep_at(server: str, plan: bytes, source: bytes) -> str:
+    """Have a server keep a plan, as no version of its path, and the source that it was compiled from; its digest."""
+    return str(_sent_plan(server, "/plans", plan, source)["playbook_id"])
+
+
+def _sent_plan(server: str, path: str, plan: bytes, source: bytes) -> dict[str, Json]:
     try:
         with closing(Connection(server)) as connection:
-            row = connection.object_of(connection.ask("POST", "/playbooks", raw=plan))
+            row = connection.object_of(connection.ask("POST", path, raw=plan))
             if source:  # an older server keeps none, and says that there is no such address
                 connection.ask("PUT", f"/plans/{row['playbook_id']}/source", raw=source)
             return row

@@ -209,6 +209,8 @@ def _lines(document: dict[str, Json]) -> Iterator[str]:
     # With a hindrance it is not known what would be kept: a task that hinders would be neither.
     if hindrances:
         return
+    if at := [str(name) for name in _rows(document, "at")]:
+        yield f"goes on at: {', '.join(at)}"
     for key, head in (("kept", "kept"), ("again", "runs again")):
         rows = [row for row in _rows(document, key) if isinstance(row, dict)]
         yield f"{head}: {'nothing' if not rows else ''}".rstrip()
@@ -245,7 +247,7 @@ def _asked(
 
     with existing_runtime(url) as runtime:
         row = row_of(runtime, execution)
-    named: dict[str, Json] = named_plan(plan, folders, url) if plan is not None else {}
+    named: dict[str, Json] = named_plan(plan, folders, url, registers=False) if plan is not None else {}
     texts = texts_at(url, named or {"playbook_id": row.plan_digest}) if sets else None
     body: dict[str, Json] = {
         **named, "from": wish.step, "payload": with_sets({}, sets, texts), "linear": wish.linear,

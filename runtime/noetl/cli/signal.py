@@ -19,7 +19,15 @@ from noetl.cli.acting import by_user
 from noetl.cli.asking import apply_here, ask_shortly, post_shortly
 from noetl.cli.bulk import BulkOptions, ask_many, bulk_options
 from noetl.cli.inputs import json_of
-from noetl.cli.stores import existing_runtime, json_option, row_of, runtime_to_change, server_option, store_option
+from noetl.cli.stores import (
+    command_with,
+    existing_runtime,
+    json_option,
+    row_of,
+    runtime_to_change,
+    server_option,
+    store_option,
+)
 from noetl.cli.text import Problem, duration, escaped, json_text
 from noetl.engine.signals import heard_names, unheard
 from noetl.ports import ExecutionRow, MailboxFull, Over, Owned
@@ -151,6 +159,8 @@ def _send(url: str, execution: str, request: Ask, *, anyway: bool, as_json: bool
         kept = "kept for the process that goes on with it" if posts else "recorded"
         how = "sent to the process that drives it" if driven else kept
         click.echo(f"signal {escaped(name)} for {escaped(row.playbook)}, execution {row.execution_id}: {how}")
+        if not driven and row.parent_execution_id is None:
+            click.echo(f"go on with: {escaped(command_with(url, 'resume', row.execution_id))}")
     return 0
 
 

@@ -10,7 +10,7 @@ import click
 
 from noetl.cli.following import follow_to_its_end
 from noetl.cli.inputs import IsText, label_option, payload_of, plan_bytes, strict_option, with_sets
-from noetl.cli.remote import UnknownToServer, ask_server, connected, plan_from, register_at
+from noetl.cli.remote import UnknownToServer, ask_server, connected, keep_at, plan_from, register_at
 from noetl.cli.stores import command_with, json_option, path_option
 from noetl.cli.text import Problem, escaped, json_text, warn
 from noetl.cli.tracing import received_here
@@ -54,7 +54,7 @@ def start(
     """
     base = payload_of(payload)
     with_sets(base, sets)  # what is no assignment is told before anything is asked
-    named = named_plan(what, folders, server)
+    named = named_plan(what, folders, server, registers=True)
     try:
         body = {**named, "payload": with_sets(base, sets, texts_at(server, named) if sets else None)}
         if strict_inputs:
@@ -90,13 +90,17 @@ def _followed(server: str, execution_id: str, *, as_json: bool) -> int:
         raise
 
 
-def named_plan(what: str, folders: tuple[Path, ...], server: str) -> dict[str, Json]:
-    """Which plan is meant: a file that is there, else a path of the catalogue."""
+def named_plan(what: str, folders: tuple[Path, ...], server: str, *, registers: bool) -> dict[str, Json]:
+    """Which plan is meant: a file that is there, else a path of the catalogue. A file is registered where `registers`
+    says so, else the server keeps its plan as no version of its path.
+    """
     # A file that is there comes first: whoever has one before them means it, and a path of the catalogue seldom looks
     # like one.
     if what == STANDARD_INPUT or os.path.isfile(what):
-        plan = plan_bytes(what, folders, quiet=False, undone="nothing was started")
-        return {"playbook_id": register_at(server, plan.data, plan.source)["playbook_id"]}
+        plan = plan_bytes(what, folders, quiet=False, undone="nothing was started" if registers else "nothing was done")
+        if registers:
+            return {"playbook_id": register_at(server, plan.data, plan.source)["playbook_id"]}
+        return {"playbook_id": keep_at(server, plan.data, plan.source)}
     path, at, version = what.rpartition("@")
     if not at:
         return {"path": what}

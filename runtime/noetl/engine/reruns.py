@@ -63,6 +63,7 @@ class TaskRuns(NamedTuple):
 class RerunRequest(NamedTuple):
     """A rerun that is asked for: the program and payload of the new execution, and where it begins.
 
+    - `named`: the step from which it is asked for, empty for where it failed.
     - `env`: the variables of the environment that its workload may read; `scripted`: a script stands in for tools.
     - `linear`: only what was over before the cut is kept; `accepted`: codes of hindrances that are none.
     - `moved`: makes the markers of secrets in a value the new execution's; None where nobody here can.
@@ -77,6 +78,7 @@ class RerunRequest(NamedTuple):
     linear: bool = False
     accepted: Collection[str] = ()
     moved: Callable[[Json], Json] | None = None
+    named: str = ""
     project: Projector | None = None
 
 
@@ -84,7 +86,7 @@ class Rerun(NamedTuple):
     """A rerun that can be begun, or what hinders it.
 
     - `events`: the log that it begins with; `kept`: tasks that do not run again; `again`: tasks that ran and do.
-    - `signals`: names of signals that the old one had and the new one has not.
+    - `signals`: names of signals that the old one had and the new one has not; `at`: the steps at which it goes on.
     """
 
     events: tuple[Event, ...]
@@ -93,6 +95,7 @@ class Rerun(NamedTuple):
     kept: tuple[TaskRuns, ...]
     again: tuple[TaskRuns, ...]
     signals: tuple[str, ...]
+    at: tuple[str, ...] = ()
 
 
 def rerun_of(source: RerunSource, asked: RerunRequest, now: int) -> Rerun:
@@ -109,12 +112,15 @@ def rerun_of(source: RerunSource, asked: RerunRequest, now: int) -> Rerun:
     if not found:
         _go_on(source, made, asked, now)
         # What was at work is lost to its claim, and a loop that had failed may be over with that.
-        found += _of_the_state(made.execution) or _of_the_log(made, asked)
+        found += _of_the_state(made.execution) or [*_of_the_way(made, asked)] or _of_the_log(made, asked)
     kept, again = _tasks(source, made.prefix)
+    at = _marked_steps(asked.program, made.execution)
+    if at and not found:  # where it goes another way, what ran on the old one does not
+        reach = {asked.program.plan.steps[step].name for step in at | _behind(asked.program.plan, at)}
+        again = tuple(row for row in again if row.step in reach)
     ready = tuple(made.prefix.events) if not found else ()
-    return Rerun(
-        ready, made.execution, tuple(dict.fromkeys(found)), kept, again, tuple(dict.fromkeys(made.prefix.dropped))
-    )
+    signals, names = dict.fromkeys(made.prefix.dropped), [asked.program.plan.steps[step].name for step in sorted(at)]
+    return Rerun(ready, made.execution, tuple(dict.fromkeys(found)), kept, again, tuple(signals), tuple(names))
 
 
 def payload_of(source: RerunSource) -> dict[str, Json]:
@@ -308,6 +314,25 @@ def _of_the_state(execution: Execution) -> list[Hindrance]:
     if execution.is_over or execution.phase != MAIN:
         return [Hindrance("again", "nothing would be left to run", "say from which step")]
     return []
+
+
+def _marked_steps(program: Program, execution: Execution) -> set[int]:
+    """The steps in which tokens lie that go on; those of slots and of the memory of joins have no key."""
+    steps = program.columns.places.steps
+    found = {steps[place] for place, keys in execution.marking.tokens.items() if any(keys)}
+    return {step for step in found if step >= 0}
+
+
+def _of_the_way(made: _Built, asked: RerunRequest) -> Iterator[Hindrance]:
+    """A hindrance where the step from which it is asked for is never come to: a guard before it says otherwise now."""
+    plan, at = asked.program.plan, _marked_steps(asked.program, made.execution)
+    step = asked.program.step_numbers.get(asked.named, -1)
+    if asked.named and at and step not in at | _behind(plan, at):
+        names = ", ".join(f"`{plan.steps[number].name}`" for number in sorted(at))
+        yield Hindrance(
+            "way", f"step `{asked.named}` is not come to any more: it would go on at {names}",
+            "begin at the step whose arcs lead there, or leave `--from` out where that is meant",
+        )  # fmt: skip
 
 
 def _go_on(source: RerunSource, made: _Built, asked: RerunRequest, now: int) -> None:

@@ -30,7 +30,7 @@ def test_whatever_takes_a_body_says_how_large_it_may_be() -> None:
     paths = document(ROUTES)["paths"]
     for row in ROUTES:
         described = paths[row.path.replace(":path}", "}")][row.method.lower()]  # type: ignore[index,call-overload]
-        takes = row.body is not None or row.handler.__name__ in ("register", "put_blob", "put_source")
+        takes = row.body is not None or row.handler.__name__ in ("register", "keep_plan", "put_blob", "put_source")
         assert ("requestBody" in described) is takes
         if takes:
             assert described["requestBody"]["description"].startswith("At most ")

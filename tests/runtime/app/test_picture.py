@@ -26,6 +26,24 @@ workflow:
 """
 
 
+WAIT = """
+workflow:
+  - {step: start, tool: {name: w, kind: wait, events: [go]}}
+"""
+
+
+def test_a_wait_whose_signal_has_come_says_so_until_a_worker_has_it() -> None:
+    ran = run(WAIT, {"signals": [{"at": 5, "name": "go"}]})
+    folded = Execution("e1", ran.program)
+    told: list[str] = []
+    for event in ran.log[:-2]:
+        evolve(ran.program, folded, event)
+        told += [row.text for row in rows_of(ran.program, folded) if row.what == "wait"]
+    assert [*dict.fromkeys(told)] == [
+        "waits for signal go", "what it waited for has come; a worker is to take it up"
+    ]  # fmt: skip
+
+
 def test_a_poll_says_its_round_and_a_retry_its_attempt() -> None:
     bad, wait, done = {"status": "error"}, {"result": {"done": False}}, {"result": {"done": True}}
     outcomes = [(1, 1, wait), (2, 1, bad), (2, 2, wait), (3, 1, done)]

@@ -47,6 +47,11 @@ def until(done: Any) -> None:
         time.sleep(0.05)
 
 
+def versions(home: "Home") -> list[int]:
+    found: Any = home.json("playbooks", "tests/tried")
+    return [row["version"] for row in found]
+
+
 def kinds(home: "Home", execution: str) -> list[str]:
     lines: Any = home.run("events", execution, "--json").stdout.splitlines()
     return [word for line in lines for word in ("playbook.migrated", "migration.refused") if f'"{word}"' in line]
@@ -89,7 +94,11 @@ def test_one_that_a_server_drives_is_moved_by_it(home: "Home", is_beside: bool) 
         where = [] if is_beside else ["--server", url]
         refused = home.run("migrate-run", name, "--plan", home.plan(REWRITTEN, "other.ir"), *where)
         assert refused.returncode == 1 and WHY in refused.stderr, refused.stderr
-        assert home.run("migrate-run", name, "--plan", home.plan(MENDED, "mended.ir"), *where).returncode == 0
+        mended = home.plan(MENDED, "mended.ir")
+        assert home.run("migrate-run", name, "--plan", mended, "--dry-run", *where).returncode == 0
+        assert versions(home) == [1], "who only looks, or is refused, changes nothing of what the next start takes"
+        assert home.run("migrate-run", name, "--plan", mended, *where).returncode == 0
+        assert versions(home) == [1] or is_beside, "a server makes versions of what is registered alone"
         assert kinds(home, name) == ["playbook.migrated"]
         status: Any = home.json("status", name, "--server", url)
         assert "hold" in str(status), "it is looked at under its new plan"

@@ -73,7 +73,7 @@ def test_a_dry_run_says_what_is_kept_and_starts_nothing(home: "Home", failed: st
     done = home.run("rerun", failed, "--dry-run")
     assert (done.returncode, done.stdout) == (
         0,
-        f"rerun of {failed}, from `charge`\nkept:\n  start, with effects\n  big, with effects\n"
+        f"rerun of {failed}, from `charge`\ngoes on at: charge\nkept:\n  start, with effects\n  big, with effects\n"
         "runs again:\n  charge, with effects\n",
     )
     told: Any = home.json("rerun", failed, "--dry-run", "--from", "big")
@@ -162,7 +162,11 @@ def test_a_server_begins_it(home: "Home", failed: str) -> None:
         assert home.json("result", execution, "--server", url) == [3, "us"]
         assert "reads `workload.n`" in home.run("rerun", failed, "--server", url, "--set", "n=4").stderr
         mended = home.plan(BODY.replace("test -e ok", "true"), "mended.ir")
-        assert home.run("rerun", failed, "--server", url, "--plan", mended).returncode == 0
+        for words in (["--dry-run"], ["--set", "n=4"], []):
+            assert home.run("rerun", failed, "--server", url, "--plan", mended, *words).returncode == (
+                words[:1] == ["--set"]
+            )
+            assert versions(home) == [1], "a server makes versions of what is registered alone"
     assert runs_of_start(home) == 1
 
 

@@ -578,22 +578,3 @@ def test_nothing_is_said_of_what_was_not_looked_at(again: Again | None = None) -
     old = run(text, script(start={"result": 10}, middle={"result": 20}, late={"result": 30}))
     assert old.status == "failed"
     assert rerun(old).kept() == {"start": 1, "middle": 1, "late": 1}
-
-
-PARTS = """
-workflow:
-  - {step: start, tool: {kind: python, code: "result = 1", spec: {inline_max_bytes: 0}}, next: {arcs: [{step: charge}]}}
-  - {step: charge, tool: {kind: shell, cmd: x}, next: {arcs: [{step: last}]}}
-  - {step: last, tool: {kind: noop}}
-"""
-
-
-def test_without_the_values_nothing_is_kept_of_which_another_plan_reads_more() -> None:
-    """Of a result outside of the log stands there what the old plan reads: more of it would be missing."""
-    ran = run(PARTS, script(start={"result": {"a": 1, "b": 2}}, charge=BROKEN))
-    assert "__ref__" in str(ran.of("task.done", "start")[0].data["result"])
-    reads = PARTS.replace("arcs: [{step: last}]", 'arcs: [{step: last, when: "{{ start.b == 2 }}"}]')
-    again = rerun(ran, text=reads)
-    assert again.codes() == ["data"]
-    assert "value outside of the log, of which the other plan reads more" in again.rerun.hindrances[0].message
-    assert rerun(ran, script(charge={"result": 1}), text=PARTS.replace("cmd: x", "cmd: y")).codes() == []
