@@ -98,6 +98,9 @@ def test_an_operation_takes_nothing_amiss(server: tuple[Served, str], row: Opera
         for value in VALUES:
             assert_told(ask(up, row.method, f"{path}?{parameter}={value}"), f"{path} {parameter}={value[:40]}")
         twice = ask(up, row.method, f"{path}?{parameter}=1&{parameter}=2")
+        if row.path.startswith("/sign-in/"):  # this server has no provider; `test_oidc_sign_in` asks one that has
+            assert twice.status_code == 404
+            continue
         assert twice.status_code == 400 and f"`{parameter}` is there twice" in twice.json()["detail"]
     for body in BODIES if row.method != "GET" and row.path not in ("/sign-out",) else ():
         if not row.path.endswith(("cancel", "pause", "resume")):

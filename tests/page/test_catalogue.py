@@ -213,8 +213,8 @@ def test_a_playbook_says_what_it_is_for(server: Listener, page: "Page") -> None:
         + "workflow:\n  - {step: start, tool: {kind: noop}}\n"
     )
     page.goto(f"{server.url}/#/playbooks/t%2Ft")
-    page.get_by_text(evil).wait_for()
-    page.get_by_text("owner: data team").wait_for()
+    page.get_by_text(evil, exact=True).wait_for()
+    page.get_by_text("owner: data team", exact=True).wait_for()
     assert page.locator("main .about img").count() == 0
 
 

@@ -51,7 +51,7 @@ def test_whoever_has_a_scope_is_shown_that_and_what_is_in_it(browser: "Browser",
         page.get_by_role("link", name="Schedules").click()
         page.get_by_text("You see playbooks team-a/ only").wait_for()
         page.get_by_role("link", name="Notifications").click()
-        page.get_by_text("There is none").wait_for()
+        page.get_by_text("noetl notifications put FILE").wait_for()
         assert page.get_by_role("heading", name="Dead letters").count() == 0
         page.goto(f"{server.url}/#/workers")
         page.get_by_text("this is for tokens without limits").first.wait_for()

@@ -37,7 +37,7 @@ def fragment_of(place: str) -> str:
     """A place as the fragment of the page's address: whatever was asked for, it leads nowhere else."""
     if not place.startswith("/") or len(place) > LONGEST_PLACE or place.startswith("/sign-in"):
         return "#/executions"
-    return "#" + quote(place, safe="/?&=%:@!$'()*+,;~-._")
+    return "#" + quote(place, safe="/?&=+%:@!$'()*,;~-._")
 
 
 class PendingSignIns:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import click
+
 from noetl.app.migrations import planned_migration
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import UnreadableExecution, events_of
@@ -30,7 +32,6 @@ from noetl.ports import ExecutionRow, Owned
 from noetl.server.children import root_of
 from noetl.server.execution import Ask
 from noetl.server.migrations import MIGRATE, asks_to_migrate
-from noetl_cli import lazy_click as click
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
 

@@ -100,7 +100,8 @@ class Results:
         try:
             return OwnValues(self._execution_id, self._blobs).value(record)
         except KeyError as problem:
-            raise Fault("ref.missing", str(problem.args[0])) from None
+            what = f"the stored result {record.get('key')} is gone or altered"
+            raise Fault("ref.missing", f"{what}: {problem.args[0]}") from None
 
     def fetch(self, record: dict[str, Json]) -> Json:
         """The value of a reference; raises Fault `ref.missing`."""
