@@ -7,6 +7,7 @@ import pytest
 
 from harness.browsing import Listener, listening, page_of
 from harness.running import HEAD
+from harness.samples import first
 from harness.serving import until
 from noetl.api.bearer_tokens import BearerToken, digest_of
 
@@ -44,7 +45,7 @@ def ended(server: Listener) -> str:
     return name
 
 
-@pytest.mark.parametrize("width", [320, 375, 430])
+@pytest.mark.parametrize("width", first(1, [320, 375, 430]))
 def test_every_place_is_in_the_head_of_who_has_signed_in(browser: "Browser", tmp_path: Path, width: int) -> None:
     token = BearerToken("somebody with quite a long name", "operator", digest_of("secret-ada"))
     with (

@@ -4,6 +4,8 @@ import json
 import signal
 from typing import TYPE_CHECKING
 
+import pytest
+
 from harness.collectors import attributes_of, collecting
 from harness.serving import until
 
@@ -55,6 +57,7 @@ def test_the_trace_of_what_is_over_is_printed(home: "Home") -> None:
     assert home.run("trace", "last").stdout == shown.stdout, "ids are the same each time"
 
 
+@pytest.mark.long  # it waits for two minutes until nobody has what was to be told
 def test_a_killed_server_leaves_no_trace_untold(home: "Home") -> None:
     with collecting() as collector:
         home.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.url
