@@ -228,3 +228,9 @@ def test_a_random_life_goes_as_a_plain_model_of_it(store: Store, seed: int) -> N
         uses = zip(sorted(quotas), kept(store).uses(kept(store).rows()), strict=True)
         for prefix, use in uses:
             assert use.open == sum(prefix_of(path) == prefix for path in opened.values())
+
+
+def test_a_refusal_says_what_has_to_come_first() -> None:
+    assert "`noetl namespaces resume a`" in QuotaExceeded("a", "paused", "", 5).way_on
+    assert "when one of them has ended" in QuotaExceeded("a", "open_executions", "", 5).way_on
+    assert QuotaExceeded("a", "starts_per_minute", "", 7).way_on == "try again in 7 s"

@@ -192,11 +192,18 @@ def slack_body(message: Mapping[str, Json]) -> dict[str, Json]:
     """A message in the shape of Slack's incoming webhooks, which others take, too."""
     text = sentence_of(message).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     link = message.get("link")
-    tail = (
-        f"\n<{link}|execution {message.get('execution_id')}>" if link else f"\nexecution {message.get('execution_id')}"
-    )
-    sign = {"recovered": ":white_check_mark:", "completed": ":white_check_mark:", "late": ":hourglass:"}
-    return {"text": f"{sign.get(str(message.get('event')), ':x:')} {text}{tail}"}
+    execution, tail = message.get("execution_id"), ""
+    if execution is not None:  # a test is about none
+        tail = f"\n<{link}|execution {execution}>" if link else f"\nexecution {execution}"
+    return {"text": f"{_SIGNS.get(str(message.get('event')), ':x:')} {text}{tail}"}
+
+
+_SIGNS = {
+    "recovered": ":white_check_mark:",
+    "completed": ":white_check_mark:",
+    "late": ":hourglass:",
+    "test": ":wave:",
+}
 
 
 def known(kept: Notifications) -> list[Notification]:

@@ -138,7 +138,7 @@ def _tokens(server: CheckedServer) -> str:
 def _oidc(server: CheckedServer) -> str:
     place, oidc = server.place, server.oidc
     if wrong := oidc.wrong(place.host, behind_proxy=place.behind_proxy):
-        raise NotServing(wrong)
+        raise NotServing("; ".join([wrong, *oidc.faulty_files()]))
     people = oidc.people(lambda said: None)
     if people is None:
         return f"none; the page is at {oidc.public_url}"
@@ -146,7 +146,7 @@ def _oidc(server: CheckedServer) -> str:
     from noetl.clients.oidc_provider import OidcProvider, ProviderProblem
 
     try:
-        waited(OidcProvider(people.party).metadata)
+        waited(OidcProvider(people.party).check_keys)
     except ProviderProblem as problem:
         raise NotServing(str(problem)) from None
     page = oidc.public_url or f"http{'s' if place.tls_cert is not None else ''}://{place.where}"

@@ -76,12 +76,22 @@ def add(
     return 0
 
 
+def _is_short(field: str, value: str) -> bool:
+    """Whether a value is too short to be hidden. How a server of mail is spoken to is told in the documentation."""
+    from noetl_ir.secret_fields import SHORTEST
+
+    return len(value) < SHORTEST and not (field == "security" and value in _OF_MAIL)
+
+
+_OF_MAIL = ("none", "tls", "starttls")
+
+
 def _warn_of_short(values: dict[str, Json]) -> None:
     """Say which secrets a log will show where a tool prints them."""
     from noetl.secrets.keychain import secrets_of
     from noetl_ir.secret_fields import SHORTEST
 
-    for field in dict.fromkeys(field for field, value in secrets_of(values) if len(value) < SHORTEST):
+    for field in dict.fromkeys(field for field, value in secrets_of(values) if _is_short(field, value)):
         click.echo(
             f"warning: `{escaped(field)}` has fewer than {SHORTEST} characters; where a tool prints it, "
             "it cannot be hidden in results, logs and events",

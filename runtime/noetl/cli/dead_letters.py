@@ -40,7 +40,7 @@ def list_(url: str, as_json: bool) -> int:
     elif rows:
         click.echo(table(("NUMBER", "TO", "ABOUT", "TRIES", "REASON"), map(_cells, rows)))
     else:
-        click.echo("no dead letters", err=True)
+        click.echo("no dead letters; what triggers could not start is in `noetl triggers show NAME`", err=True)
     return 0
 
 

@@ -9,7 +9,7 @@ from noetl.app.notification_book import NotificationBook
 from noetl.cli.standing import StandingDocuments
 from noetl.cli.standing_commands import StandingCommands, StandingTable
 from noetl.cli.stores import json_option, server_option, store_option
-from noetl.cli.text import json_text, moment_in
+from noetl.cli.text import escaped, json_text, moment_in
 from noetl.server.notifications.document import KIND, notification_of
 from noetl_ir.expr import Json
 
@@ -38,6 +38,12 @@ def test(name: str, url: str, as_json: bool) -> int:
     """Have a server send a message that is about nothing, to see that it comes through."""
     told = _KEPT.asked(url, name, "POST", "/test", lambda book: book.test(name), deed="notification-test")
     _SHOWN.tell([told], as_json=as_json)
+    if not as_json:
+        if told.get("paused"):
+            way_on = f"it waits while the notification is paused: `noetl notifications resume {name}`"
+        else:
+            way_on = f"a server sends it; `noetl notifications show {name}` says when, or what hinders it"
+        click.echo(f"{escaped(name)}: the test message is put, not sent yet: {escaped(way_on)}", err=True)
     return 0
 
 

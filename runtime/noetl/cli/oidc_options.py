@@ -76,6 +76,16 @@ class OidcOptions(NamedTuple):
             raise OidcTrouble(str(problem)) from None
         return People(RelyingParty(self.issuer, self.client or "", self._secret(), self.scopes), rules)
 
+    def faulty_files(self) -> list[str]:
+        """Why the files of these options cannot be used; a check tells it beside what else is wrong."""
+        if self.issuer is None or self.rules_path is None:
+            return []
+        try:
+            self.people(lambda said: None)
+        except OidcTrouble as problem:
+            return [str(problem)]
+        return []
+
     def _secret(self) -> str:
         """The secret of the client, learnt so that it is hidden wherever it could be shown. Raises OidcTrouble."""
         if self.secret_path is None:

@@ -127,7 +127,7 @@ def refused_by_quota(problem: Exception) -> Stopped | None:
 
     if not isinstance(problem, QuotaExceeded):
         return None
-    return Stopped(f"{problem}\nnothing was started: try again in {problem.retry_after} s")
+    return Stopped(f"{problem}\nnothing was started: {problem.way_on}")
 
 
 @contextmanager

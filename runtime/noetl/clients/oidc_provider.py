@@ -26,6 +26,8 @@ KEPT = 3_600.0
 AGAIN = 5.0
 """Seconds after which a provider that failed, or whose keys did not have the one that a token names, is asked again."""
 _WELL_KNOWN = "/.well-known/openid-configuration"
+_PLAIN = re.compile(r"https?://[!-_a-~]{1,192}", re.ASCII)
+"""An address of somebody else that may be shown: at most 200 characters, none of them a space or a backtick."""
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 
 
@@ -152,6 +154,12 @@ class OidcProvider:
             # Core §10.1.1: keys are changed by publishing a new one under a new name.
             return claims_of(token, await self._signing_keys(metadata, AGAIN), wanted)
 
+    async def check_keys(self) -> None:
+        """Raises ProviderProblem where it publishes no key, so that nobody could sign in."""
+        metadata = await self.metadata()
+        if not await self._signing_keys(metadata, KEPT):
+            raise ProviderProblem(f"{metadata.keys} has no key in `keys`: nothing that it signs could be checked")
+
     def _discovery(self) -> str:
         return self.party.issuer.rstrip("/") + _WELL_KNOWN
 
@@ -188,7 +196,7 @@ def _metadata_of(issuer: str, document: Mapping[str, Json]) -> ProviderMetadata:
     if document.get("issuer") != issuer:
         # Discovery §4.3: else one provider could pass its tokens off as those of another one.
         raise ProviderProblem(
-            f"the provider calls itself otherwise than `{issuer}`: write its `issuer` letter by letter"
+            f"the provider calls itself {_own_name(document)} than `{issuer}`: write its `issuer` letter by letter"
         )
     methods = document.get("token_endpoint_auth_methods_supported")
     known = [method for method in methods if isinstance(method, str)] if isinstance(methods, list) else []
@@ -200,6 +208,14 @@ def _metadata_of(issuer: str, document: Mapping[str, Json]) -> ProviderMetadata:
         document.get("authorization_response_iss_parameter_supported") is True,
         "client_secret_post" in known and "client_secret_basic" not in known,
     )
+
+
+def _own_name(document: Mapping[str, Json]) -> str:
+    """What a provider calls itself, told only where it is a plain address: it is a text of somebody else."""
+    name = document.get("issuer")
+    if not isinstance(name, str) or not _PLAIN.fullmatch(name):
+        return "otherwise"
+    return f"`{name}`, which is otherwise"
 
 
 def _endpoint(issuer: str, document: Mapping[str, Json], name: str) -> str:

@@ -46,7 +46,8 @@ def migration_hindrances(before: Program, program: Program, execution_id: str, l
 def _of_the_state(before: Program, program: Program, execution: Execution) -> Iterator[Hindrance]:
     if execution.is_over:
         yield Hindrance("over", "it is over", "rerun it on the new plan (`noetl rerun --plan`)")
-    elif execution.parent is not None:
+        return  # whatever else stands in the way, it will never be moved
+    if execution.parent is not None:
         caller = execution.parent[0]
         yield Hindrance("child", f"execution {caller} called it, with a version that belongs to that one's plan")
     elif execution.scripted:

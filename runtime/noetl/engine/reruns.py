@@ -33,6 +33,7 @@ ACCEPTED = (BEHIND_MAIN, "execution_id", "signals")
 """Hindrances that whoever asks may accept, as only a person can know what they come to."""
 
 _MARKER = b"[[secret:"
+_FROM = "say from which step (`--from STEP`)"
 
 
 class Hindrance(NamedTuple):
@@ -174,9 +175,9 @@ def _of_the_source(source: RerunSource, asked: RerunRequest) -> Iterator[Hindran
     if old.fault is not None and not asked.cut.runs:
         yield Hindrance("fault", "it ended by a mistake of the engine", "go on with it: `noetl resume --retry-fault`")
     elif old.status in ("completed", "blocked") and not asked.cut.runs:
-        yield Hindrance("cut", f"it is {old.status}, so that nothing says where to begin", "say from which step")
+        yield Hindrance("cut", f"it is {old.status}, so that nothing says where to begin", _FROM)
     elif old.terminated == "failed" and old.failure is None and not asked.cut.runs:
-        yield Hindrance("cut", "a step ended it on purpose, so that nothing says where to begin", "say from which step")
+        yield Hindrance("cut", "a step ended it on purpose, so that nothing says where to begin", _FROM)
     if source.after and BEHIND_MAIN not in asked.accepted:
         ran = ", ".join(f"`{step}`" for step in dict.fromkeys(step for step, _ in source.after))
         yield Hindrance(
@@ -312,7 +313,7 @@ def _of_the_state(execution: Execution) -> list[Hindrance]:
         told = f"it would fail again: {execution.failure.get('message')}"
         return [Hindrance("again", told, "begin at an earlier step, or with other values or a mended plan")]
     if execution.is_over or execution.phase != MAIN:
-        return [Hindrance("again", "nothing would be left to run", "say from which step")]
+        return [Hindrance("again", "nothing would be left to run", _FROM)]
     return []
 
 

@@ -50,6 +50,20 @@ class QuotaExceeded(Conflict):
         self.quota = quota
         self.retry_after = retry_after
 
+    @property
+    def way_on(self) -> str:
+        """What has to come before the same start is made."""
+        return way_on(self.namespace, self.quota, self.retry_after)
+
+
+def way_on(namespace: str, quota: str, retry_after: int | str) -> str:
+    """What has to come before a start is made again that a namespace has refused."""
+    if quota == PAUSED:
+        return f"resume it first: `noetl namespaces resume {namespace}`"
+    if quota == OPEN:
+        return f"try again when one of them has ended (`noetl namespaces show {namespace}`)"
+    return f"try again in {retry_after} s"
+
 
 class PrefixTaken(Conflict):
     """Another namespace has the prefix: which of the two would count? Nothing is kept."""

@@ -290,7 +290,7 @@ def test_a_test_message(tmp_path: Path) -> None:
         put(up, {"slack": {"url": hook.url}})
         assert up.client.post("/notifications/oncall/test").status_code == 202
         told(up, delivery(up))
-        assert "this is a test" in hook.bodies[0]["text"]
+        assert hook.bodies == [{"text": ":wave: this is a test: notifications come through"}]
 
 
 def test_a_notification_says_when_its_last_message_was_sent(tmp_path: Path) -> None:

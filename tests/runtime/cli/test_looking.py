@@ -357,6 +357,7 @@ def test_credentials_are_kept_and_never_printed(home: "Home") -> None:
     assert (kept.fields("db"), kept.type_of("db")) == ({"host": "h", "pin": "1234"}, "postgres")
     assert done.stderr.startswith("warning: `pin` has fewer than 8 characters")
     assert "1234" not in done.stderr
+    assert home.run("credential", "add", "mailer", "--field", "security=none", "--field", "host=h").stderr == ""
     assert home.run("credential", "add", "new", "--replace", "--secret", "pin", stdin="12345678\n").stderr == ""
     assert home.run("credential", "delete", "db").returncode == 0
     assert home.run("credential", "delete", "db").returncode == 1

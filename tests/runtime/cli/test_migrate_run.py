@@ -70,6 +70,8 @@ def test_one_that_nobody_drives_is_moved_and_goes_on_as_the_new_plan_says(home: 
     assert again.returncode == 1 and "it runs this plan already" in again.stderr
     assert home.run("signal", name, "--name", "go").returncode == 0
     assert "result: 106" in home.run("resume", name).stdout
+    over = home.run("migrate-run", name, "--plan", "mended.ir").stderr
+    assert "it is over" in over and "it runs this plan already" not in over
     assert home.run("replay", name).stdout.startswith("a legal run")
     assert home.run("store", "check").returncode == 0
 

@@ -93,4 +93,4 @@ def test_dead_letters_are_listed_tried_again_and_dropped(home: "Home") -> None:
             ("api", "dead-letter-retry", "1"), ("cli", "dead-letter-retry", "1"), ("api", "dead-letter-drop", "1"),
             ("cli", "dead-letter-drop", "2"), ("cli", "notification-test", "ops/oncall"),
         ]  # fmt: skip
-    assert "no dead letters" in home.run("dead-letters", "list").stderr
+    assert "noetl triggers show NAME" in home.run("dead-letters", "list").stderr

@@ -86,9 +86,18 @@ def test_a_server_is_checked_with_its_provider(home: "Home") -> None:
         page = "https://n.example/noetl/sign-in/return"
         assert f"ok     oidc: {provider.url}, which is to send browsers back to {page}\n" in done.stdout
         assert "ok     tokens: none: commands cannot ask it" in done.stdout
+        provider.keys = []
+        done = home.run(*words)
+        assert done.returncode == 1 and f"wrong  oidc: {provider.url}/keys has no key in `keys`" in done.stdout
+        faults = home.run(*words, "--oidc-secret-file", "lacking", "--public-url", "ftp://n.example").stdout
+        assert "--public-url ftp://n.example: write https://HOST" in faults
+        assert "; --oidc-secret-file lacking: it cannot be read" in faults
         provider.metadata["issuer"] = "https://other.example"
         done = home.run(*words)
-        assert done.returncode == 1 and "wrong  oidc: the provider calls itself otherwise" in done.stdout
+        assert done.returncode == 1
+        assert "wrong  oidc: the provider calls itself `https://other.example`, which is otherwise" in done.stdout
+        provider.metadata["issuer"] = "https://other.example/\x1b[31m"
+        assert "wrong  oidc: the provider calls itself otherwise than" in home.run(*words).stdout
         provider.instead["/.well-known/openid-configuration"] = Reply(200, b"<html>")
         assert "answered with no JSON object" in home.run(*words).stdout
     done = home.run(*words)

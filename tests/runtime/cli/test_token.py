@@ -50,3 +50,9 @@ def test_a_limit_that_can_be_none_is_refused(tmp_path: Path, option: str, text: 
     code, _, told = _token(tmp_path, "add", "ann", "--role", "viewer", option, text)
     assert code != 0 and option in told
     assert not (tmp_path / "noetl.db.tokens").exists()
+
+
+def test_a_replacement_says_when_the_one_before_would_have_expired(tmp_path: Path) -> None:
+    _token(tmp_path, "add", "ann", "--role", "operator", "--expires", "2999-01-01T00:00:00Z")
+    _, _, told = _token(tmp_path, "add", "ann", "--role", "operator", "--replace")
+    assert "it would have expired: 2999-01-01 00:00:00Z" in told

@@ -83,7 +83,8 @@ def test_without_a_change_of_the_outcome_it_fails_as_before() -> None:
 
 def test_a_completed_one_says_from_where() -> None:
     whole = run(CHAIN, script(start={"result": 10}, middle={"result": 20}, late={"result": 30}))
-    assert rerun(whole).codes() == ["cut"]
+    refused = rerun(whole)
+    assert refused.codes() == ["cut"] and "`--from STEP`" in refused.rerun.hindrances[0].instead
     again = rerun(whole, script(late={"result": 31}), step="late")
     assert again.done().execution.last_result == [31, 20, 2] and again.kept() == {"start": 1, "middle": 1}
 

@@ -176,9 +176,12 @@ class Connection:
         """The response, unless it is one of failure or refusal."""
         # A failure may pass, so another server may be asked. A refusal is final, and asking again only tells the
         # same.
-        if response.status == 429 and "quota" in _problem_in(response):
+        if response.status == 429 and "quota" in (told := _problem_in(response)):
+            from noetl.ports.namespaces import way_on  # few are refused so
+
             after = response.headers.get("retry-after", "1")
-            raise NoPlace(f"{self.url}: {_detail(response)}; try again in {after} s")
+            more = way_on(str(told.get("namespace", "NAME")), str(told["quota"]), after)
+            raise NoPlace(f"{self.url}: {_detail(response)}; {more}")
         if response.status >= 500 or response.status == 429:
             raise NoResponse(f"{self.url}: {_detail(response)}")
         if response.status == 401:
