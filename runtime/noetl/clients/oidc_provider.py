@@ -211,7 +211,7 @@ def _metadata_of(issuer: str, document: Mapping[str, Json]) -> ProviderMetadata:
 
 
 def _own_name(document: Mapping[str, Json]) -> str:
-    """What a provider calls itself, told only where it is a plain address: it is a text of somebody else."""
+    """The name that a provider gives itself, told only where it is a plain address: it is a text of somebody else."""
     name = document.get("issuer")
     if not isinstance(name, str) or not _PLAIN.fullmatch(name):
         return "otherwise"

@@ -52,12 +52,12 @@ class QuotaExceeded(Conflict):
 
     @property
     def way_on(self) -> str:
-        """What has to come before the same start is made."""
+        """The condition under which the same start may be made, in words."""
         return way_on(self.namespace, self.quota, self.retry_after)
 
 
 def way_on(namespace: str, quota: str, retry_after: int | str) -> str:
-    """What has to come before a start is made again that a namespace has refused."""
+    """The condition under which a start that a namespace has refused may be made, in words."""
     if quota == PAUSED:
         return f"resume it first: `noetl namespaces resume {namespace}`"
     if quota == OPEN:
