@@ -145,7 +145,8 @@ class ScheduleBook(StandingBook[ScheduleRow]):
         now = self._clock.now()
         with suppress(BadDocument):  # a newer version may have put it there
             row = row.with_unstarted(_passed_by_pause(row, schedule_of(row.document), now))
-        return row._replace(paused=False, cursor=now)
+        # What hindered a time that is passed hinders nothing any more; where it lasts, the next time says so.
+        return row._replace(paused=False, cursor=now, trouble="")
 
     def _told(self, row: ScheduleRow) -> dict[str, Json]:
         return _told_row(row)[0]

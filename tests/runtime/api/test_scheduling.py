@@ -73,6 +73,13 @@ def test_times_of_a_pause_are_told_as_that(server: Served) -> None:
     assert paused in server.client.get("/schedules/nightly").json()["last"], "it is known afterwards, too"
 
 
+def test_what_hindered_a_time_that_a_pause_passed_is_told_no_more(server: Served) -> None:
+    put(server, cron=None, timezone=None, time_input=None, every="5s", playbook="t/none")
+    waited_for(lambda: server.client.get("/schedules/nightly").json()["trouble"], "nothing hinders it")
+    assert server.client.post("/schedules/nightly/pause").json()["trouble"]
+    assert server.client.post("/schedules/nightly/resume").json()["trouble"] is None
+
+
 def test_what_is_wrong_is_told_with_its_key(server: Served) -> None:
     for path, body, text in (
         ("nightly", document(cron="0 2 * *"), "`spec.cron`: a cron expression has five fields"),
