@@ -74,8 +74,10 @@ def test_times_of_a_pause_are_told_as_that(server: Served) -> None:
 
 
 def test_what_hindered_a_time_that_a_pause_passed_is_told_no_more(server: Served) -> None:
-    put(server, cron=None, timezone=None, time_input=None, every="5s", playbook="t/none")
-    waited_for(lambda: server.client.get("/schedules/nightly").json()["trouble"], "nothing hinders it")
+    put(server)
+    kept = server.runtime.store.scheduling
+    (row,) = kept.rows("nightly")
+    assert kept.move(row, row._replace(trouble="its namespace is full"))
     assert server.client.post("/schedules/nightly/pause").json()["trouble"]
     assert server.client.post("/schedules/nightly/resume").json()["trouble"] is None
 
