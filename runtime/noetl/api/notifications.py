@@ -9,7 +9,7 @@ from starlette.responses import Response
 from noetl.api.bodies import body_of, natural
 from noetl.api.handlers import service_of
 from noetl.api.pages import LAST_POSITION, limit_of, page, position_of
-from noetl.api.problems import Rejected, Unknown
+from noetl.api.problems import BadRequest, Rejected, Unknown
 from noetl.api.responses import JSONResponse
 from noetl.api.standing import StandingBody, kept, page_of, removed, told_of
 from noetl.app.clock import WallClock
@@ -17,6 +17,7 @@ from noetl.app.documents import dead_letter_document
 from noetl.app.notification_book import NotificationBook
 from noetl.app.outbox_delivery import drop_dead
 from noetl.ports.outbox import Outbox, Telling, WantedOutbox
+from noetl.ports.scopes import scope_now
 
 
 class NotificationBody(StandingBody):
@@ -36,7 +37,23 @@ async def get_notification(request: Request) -> Response:
 async def put_notification(request: Request) -> Response:
     """Keep a notification under its name; one that is there is replaced. It is about what ends from now on."""
     body = await body_of(request, NotificationBody)
+    _check_credentials(body)
     return await run_in_threadpool(kept, request, _book(request), body)
+
+
+def _check_credentials(body: NotificationBody) -> None:
+    """Raise BadRequest where a token with scopes has the server send one of its credentials: it would go to whatever
+    address the document names.
+    """
+    recipients = body.spec.get("to")
+    found = recipients.values() if isinstance(recipients, dict) else ()
+    scope = scope_now()
+    if (scope.paths or scope.pools) and any(isinstance(one, dict) and one.get("credential") for one in found):
+        raise BadRequest(
+            "a token with paths or pools may name no credential of the server in a notification, as that would be sent "
+            "wherever it says: have somebody put it whose token has none",
+            403,
+        )
 
 
 async def delete_notification(request: Request) -> Response:

@@ -284,6 +284,24 @@ def test_documents_of_others_are_not_there(teams: Teams, plural: str) -> None:
     assert teams.ask("DELETE", f"/{plural}/team-a/x").status_code == 204
 
 
+@pytest.mark.parametrize(
+    "to",
+    [
+        {"webhook": {"url": "https://hooks.example.org/x", "credential": "of-the-server"}},
+        {"mail": {"to": ["a@example.org"], "credential": "mailer"}},
+        {"slack": {"credential": "chat"}},
+    ],
+)
+def test_the_server_sends_its_credentials_nowhere_that_a_team_says(teams: Teams, to: dict[str, Any]) -> None:
+    document = _document("Notification", "team-a/leak", on=["failed"], to=to, playbooks=["team-a/*"])
+    told = teams.ask("PUT", "/notifications/team-a/leak", document)
+    assert told.status_code == 403 and "may name no credential of the server" in told.text, told.text
+    assert teams.ask("PUT", "/notifications/team-a/leak", document, by="root").status_code == 200
+    replaced = _document("Notification", "team-a/leak", on=["failed"], to=to, playbooks=["team-a/one"])
+    assert teams.ask("PUT", "/notifications/team-a/leak", replaced).status_code == 403
+    assert teams.ask("DELETE", "/notifications/team-a/leak").status_code == 204
+
+
 def test_what_a_document_hears_of_is_of_the_team_too(teams: Teams) -> None:
     for document in (
         _document("Trigger", "team-a/t", playbook="team-a/one", after={"playbook": "team-b/*"}),
