@@ -138,9 +138,11 @@ def test_nothing_is_done_that_cannot_be_recorded(tmp_path: Path, monkeypatch: py
 
 def test_all_that_changes_something_has_a_deed() -> None:
     beside = {
-        "/executions/{execution_id}", "/blobs", "/blobs/{execution_id}", "/logs", "/plans/{digest}/source", "/sign-out",
-        "/sessions", "/sessions/validate", "/sessions/activity", "/sessions/invalidate",
+        "/executions/{execution_id}", "/blobs", "/blobs/{execution_id}", "/logs", "/plans", "/plans/{digest}/source",
+        "/sign-out", "/sessions", "/sessions/validate", "/sessions/activity", "/sessions/invalidate",
         "/hooks/{name:path}",
     }  # fmt: skip
     without = {row.path for row in ROUTES if row.method != "GET" and not row.deed}
-    assert without <= beside, "what workers and webhooks send, and the sessions of an application's own users"
+    assert without <= beside, (
+        "what workers and webhooks send, sessions of an application's own users, plans that nothing starts"
+    )
