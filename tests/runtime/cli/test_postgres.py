@@ -1,6 +1,7 @@
 """`noetl` with a store in PostgreSQL: the same commands, a restart of the database in the middle, no password shown."""
 
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,13 +12,19 @@ if TYPE_CHECKING:
     from conftest import Home
 
 COUNTING = """
+workload: {go: GO}
 workflow:
 - step: start
   loop: {in: "{{ range(40) | list }}", iterator: number, spec: {mode: sequential}}
   tool:
     kind: python
-    code: "import time; time.sleep(0.05); result = number"
-    args: {number: "{{ iter.number }}"}
+    code: |
+      import os, time
+      while number == 30 and not os.path.exists(go):
+          time.sleep(0.02)
+      time.sleep(0.02)
+      result = number
+    args: {number: "{{ iter.number }}", go: "{{ workload.go }}"}
 """
 LARGE = """
 workflow:
@@ -46,6 +53,12 @@ def here(stored: "Home", monkeypatch: pytest.MonkeyPatch) -> "Home":
     return stored
 
 
+def counting(here: "Home") -> tuple[str, Path]:
+    """The plan of a loop that waits at its thirtieth item, and the file that lets it go on."""
+    go = here.folder / "go"
+    return here.plan(COUNTING.replace("GO", f'"{go}"')), go
+
+
 def test_a_run_and_all_that_is_asked_about_it(here: "Home") -> None:
     done = here.run("run", here.plan(LARGE))
     assert done.returncode == 0, done.stderr
@@ -59,13 +72,14 @@ def test_a_run_and_all_that_is_asked_about_it(here: "Home") -> None:
 
 
 def test_the_database_restarts_while_a_run_goes_on(here: "Home") -> None:
-    plan = here.plan(COUNTING)
+    plan, go = counting(here)
     done: list[object] = []
     running = threading.Thread(target=lambda: done.append(here.run("run", plan)))
     running.start()
     waited_for(lambda: here.run("events", "last").stdout.count("task.done") >= 5 or done, "it does not begin")
     postgres().kill()
     postgres().start()
+    go.touch()
     running.join(60)
     assert done and done[0].returncode == 0, done  # type: ignore[attr-defined]
     execution = here.only()
@@ -75,13 +89,15 @@ def test_the_database_restarts_while_a_run_goes_on(here: "Home") -> None:
 
 
 def test_a_run_that_was_killed_is_owned_by_nobody_and_goes_on(here: "Home") -> None:
-    child = here.start("run", here.plan(COUNTING), until="started")
+    plan, go = counting(here)
+    child = here.start("run", plan, until="started")
     waited_for(lambda: here.run("events", "last").stdout.count("task.done") >= 3, "it does not begin")
     execution = here.only()
     refused = here.run("resume", execution)
     assert refused.returncode == 5 and "owned by process" in refused.stderr
     child.kill()
     child.wait()
+    go.touch()
     done = here.run("resume", execution)
     assert done.returncode == 0, done.stderr
     assert here.json("result", execution) == list(range(40))
