@@ -114,7 +114,9 @@ def test_rows_are_found_by_what_they_say(store: Store) -> None:
         (1, "ann", "refused", "no such token"),
     ]
     assert audit.deeds(WantedAudit(who="bob")) == [rows[1]]
-    assert audit.deeds(WantedAudit(subject="s2", deed="sign-in", outcome=REFUSED)) == [rows[0]]
+    assert audit.deeds(WantedAudit(subject="s2", deeds=("sign-in",), outcome=REFUSED)) == [rows[0]]
+    assert audit.deeds(WantedAudit(deeds=("stop", "sign-in"), who="bob")) == [rows[1]]
+    assert audit.deeds(WantedAudit(deeds=("stop", "start"))) == []
     assert audit.deeds(WantedAudit(outcome="done")) == []
     assert audit.deeds(WantedAudit(limit=2)) == rows[:2]
     assert audit.deeds(WantedAudit(before=2, limit=2)) == rows[2:]

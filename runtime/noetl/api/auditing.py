@@ -13,12 +13,13 @@ from noetl.api.bearer_tokens import BearerToken
 from noetl.api.bodies import natural
 from noetl.api.operation import Operation
 from noetl.api.pages import LAST_POSITION, limit_of, page
-from noetl.api.problems import BadRequest, Faulty, Forbidden, OutOfScope, Rejected, Unknown
+from noetl.api.problems import BadRequest, Faulty, Rejected, Unknown
+from noetl.api.refusals import is_barred, reason_of, subject_of
 from noetl.api.throttle import Throttle
 from noetl.app.documents import audit_document
 from noetl.ports import Conflict, Store, StoreFailure
 from noetl.ports.actors import ASKED, REFUSED, Actor, acting
-from noetl.ports.audit import Audited, AuditRow, WantedAudit, audit_row
+from noetl.ports.audit import Audited, AuditRow, NoSuchDeed, WantedAudit, audit_row, deeds_in
 from noetl.server.schedules.times import BadTimes, time_of
 from noetl_ir.expr import Json
 
@@ -27,8 +28,6 @@ ANYBODY = "anybody"
 
 BURST, PER_SECOND = 100, 1.0
 """Refused requests that are recorded at once, and in a second after that: whoever has no token fills no store."""
-
-_NAMED_IN_PATHS = ("execution_id", "name", "worker", "number")
 
 
 class Auditor:
@@ -47,27 +46,22 @@ class Auditor:
 
     async def record(self, request: Request, deed: str, outcome: str = ASKED, subject: str = "") -> None:
         """Record what changes nothing in the store, before it is done. Raises StoreFailure."""
-        await self._add(audit_row(actor_of(request), deed, subject or _subject_of(request), outcome))
+        await self._add(audit_row(actor_of(request), deed, subject or subject_of(request), outcome))
 
     async def record_refusal(self, request: Request, operation: Operation, error: Exception) -> None:
         """Record that a request was refused, as far as there is room for that."""
-        is_barred = isinstance(error, (Forbidden, OutOfScope)) or (
-            isinstance(error, BadRequest) and error.status in (401, 403, 429)
-        )
         is_refused = isinstance(error, (BadRequest, Unknown, Rejected, Faulty, Conflict))
-        if not is_barred and not (operation.deed and is_refused):
+        if not is_barred(error) and not (operation.deed and is_refused):
             return
         if not self._refusals.allows(""):
             self._left_out += 1
             return
-        # Why a value was refused may quote it, and values may be secret. Why somebody was does not.
-        reason = str(error) if is_barred else type(error).__name__.lower()
-        reason = "out of the scope of the token, or not there" if isinstance(error, OutOfScope) else reason
+        reason = reason_of(request, error)
         if self._left_out:
-            reason, self._left_out = f"{reason} ({self._left_out} before it were not recorded)", 0
-        deed = operation.deed or f"{operation.method} {operation.path}"
+            reason, self._left_out = f"({self._left_out} before it were not recorded) {reason}", 0
+        deed = operation.deed or f"{operation.method} {operation.path.replace(':path}', '}')}"
         with suppress(StoreFailure):  # the request is answered all the same; the service says what is wrong
-            await self._add(audit_row(actor_of(request), deed, _subject_of(request), REFUSED, reason))
+            await self._add(audit_row(actor_of(request), deed, subject_of(request), REFUSED, reason))
 
     async def _add(self, row: AuditRow) -> None:
         if self._audit is not None:
@@ -102,12 +96,11 @@ async def list_audit(request: Request) -> Response:
     except BadTimes as problem:
         raise BadRequest(f"`since`: {problem}") from None
     before = natural("before", query["before"], 1, LAST_POSITION) if query.get("before") else 0
-    who, deed, subject, outcome = [query.get(name, "") for name in ("who", "deed", "subject", "outcome")]
-    wanted = WantedAudit(who, deed, subject, outcome, since, before, limit)
+    try:
+        deeds = deeds_in(query.get("deed", ""))
+    except NoSuchDeed as problem:
+        raise BadRequest(str(problem)) from None
+    who, subject, outcome = [query.get(name, "") for name in ("who", "subject", "outcome")]
+    wanted = WantedAudit(who, deeds, subject, outcome, since, before, limit)
     rows = await run_in_threadpool(auditor_of(request).deeds, wanted)
     return page("audit", rows, rows[-1]["row"] if len(rows) == limit else None)
-
-
-def _subject_of(request: Request) -> str:
-    """The name in the path of a request, empty for none."""
-    return next((str(request.path_params[name]) for name in _NAMED_IN_PATHS if name in request.path_params), "")

@@ -262,7 +262,7 @@ async def body_of(request: Request, model: type[_B]) -> _B:
         raise BadRequest("the body has to be JSON, with `Content-Type: application/json`", 415)
     data = await raw_body(request, BODY_BYTES)
     try:
-        value = json_of(data)
+        value = request.state.body = json_of(data)  # of one that is refused, the audit tells what it is about
         # A value that the log could not hold, too deep or with a number beyond its range, is refused here and not in
         # the middle of a run.
         codec.check(value)

@@ -27,7 +27,13 @@ class Unknown(Exception):
 
 
 class Rejected(Exception):
-    """The request was understood and cannot be done. The text says why."""
+    """The request was understood and cannot be done. The text says why; `recorded` is what the audit has instead, where
+    the text may have values of an execution.
+    """
+
+    def __init__(self, text: str, recorded: str = "") -> None:
+        super().__init__(text)
+        self.recorded = recorded
 
 
 # The answer is that of what is not there: whoever asks learns nothing of others. The audit is told apart.

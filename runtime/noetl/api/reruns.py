@@ -58,7 +58,8 @@ def rerun(service: ApiService, execution_id: str, body: RerunBody, key: StartKey
         if body.dry_run:
             return BegunRerun(planned.as_json(), fresh=False)
         if hindrances:
-            raise Rejected("; ".join(["nothing was started", *hindrances]))
+            told, recorded = "; ".join(hindrances), "; ".join(_recorded(planned, hindrances))
+            raise Rejected(f"nothing was started; {told}", f"nothing was started; {recorded}")
         try:
             with service.storing(), refusals_counted(service.measures):
                 begin_rerun(runtime, planned, key)
@@ -85,6 +86,14 @@ def look_at_rerun(service: ApiService, row: ExecutionRow, body: RerunBody) -> tu
     if source.execution.scripted:
         hindrances.append("a script stood in for its tools, which a server has not")
     return planned, [*hindrances, *service.unable(program)]
+
+
+def _recorded(planned: PlannedRerun, hindrances: list[str]) -> list[str]:
+    """Hindrances as the audit has them, which outlives the log: what a failure says may have values of it."""
+    own = planned.rerun.hindrances
+    return ["it would come to nothing again" if one.code == "again" else one.as_text() for one in own] + hindrances[
+        len(own) :
+    ]
 
 
 def _again(key: StartKey, execution_id: str, request: str) -> BegunRerun:

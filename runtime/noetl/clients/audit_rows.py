@@ -5,7 +5,7 @@ from noetl.clients.row_transaction import RowTransaction, SqlPart
 from noetl.ports.audit import AuditRow, WantedAudit
 
 _CONDITIONS = {
-    "who": "who = :who", "deed": "deed = :deed", "subject": "subject = :subject", "outcome": "outcome = :outcome",
+    "who": "who = :who", "subject": "subject = :subject", "outcome": "outcome = :outcome",
     "since": "at >= :since", "before": "row < :before",
 }  # fmt: skip
 
@@ -19,11 +19,14 @@ class SqlAudit(SqlPart):
 
     def deeds(self, wanted: WantedAudit) -> list[AuditRow]:
         """`Audit.deeds`."""
-        values = {name: value for name, value in wanted._asdict().items() if value}
-        where = " AND ".join([_CONDITIONS[name] for name in values if name != "limit"]) or "1 = 1"
+        values = {name: value for name, value in wanted._asdict().items() if value and name != "deeds"}
+        conditions = [_CONDITIONS[name] for name in values if name != "limit"]
+        if named := {f"deed{number}": deed for number, deed in enumerate(wanted.deeds)}:
+            conditions.append(f"deed IN ({', '.join([f':{name}' for name in named])})")
+        where = " AND ".join(conditions) or "1 = 1"
         limit = "LIMIT :limit" if wanted.limit else ""
         query = f"SELECT row, {COLUMNS} FROM audit WHERE {where} ORDER BY row DESC {limit}"
-        return [AuditRow(*values) for values in self.look(query, values)]
+        return [AuditRow(*values) for values in self.look(query, {**values, **named})]
 
     def forget_deeds(self, before: int) -> int:
         """`Audit.forget_deeds`."""

@@ -6,8 +6,28 @@ A row goes into the transaction of its deed, so that there is neither without th
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from noetl.ports.actors import DONE, Actor, audit_values
+from noetl.ports.actors import DONE, LONGEST, Actor, audit_values
+from noetl_ir.nearest import nearest
 from noetl_ir.records import NamedTuple
+
+LONGEST_REASON = LONGEST
+"""The most characters of a reason."""
+
+DEEDS = (
+    "start", "rerun", "restore", "cancel", "pause", "resume", "signal", "migrate", "retry-fault", "register", "purge",
+    "backfill", "drain", "stop", "sign-in",
+    "schedule-put", "schedule-delete", "schedule-pause", "schedule-resume",
+    "namespace-put", "namespace-delete", "namespace-pause", "namespace-resume",
+    "notification-put", "notification-delete", "notification-pause", "notification-resume", "notification-test",
+    "dead-letter-retry", "dead-letter-drop",
+    "trigger-put", "trigger-delete", "trigger-pause", "trigger-resume", "trigger-retry",
+    "token-add", "token-delete", "credential-add", "credential-delete",
+)  # fmt: skip
+"""The deeds that there are; what was refused of those who only looked has its method and path instead."""
+
+
+class NoSuchDeed(Exception):
+    """Nothing is called so. The text says what was meant."""
 
 
 class AuditRow(NamedTuple):
@@ -29,12 +49,12 @@ class AuditRow(NamedTuple):
 
 
 class WantedAudit(NamedTuple):
-    """A filter of the audit; an empty field filters nothing. `since` is in microseconds; only rows `before` that number
-    are wanted, at most `limit` of them, 0 for all.
+    """A filter of the audit; an empty field filters nothing; of `deeds` each is wanted. `since` is in microseconds;
+    only rows `before` that number are wanted, at most `limit` of them, 0 for all.
     """
 
     who: str = ""
-    deed: str = ""
+    deeds: tuple[str, ...] = ()
     subject: str = ""
     outcome: str = ""
     since: int = 0
@@ -76,3 +96,18 @@ def row_of_values(values: dict[str, str | int]) -> AuditRow:
     """The row that has these values by columns."""
     texts = [str(values[name]) for name in AuditRow._fields[2:]]
     return AuditRow(0, int(values["at"]), *texts)
+
+
+def deeds_in(text: str) -> tuple[str, ...]:
+    """The deeds of a list with commas. Raises NoSuchDeed: a filter by what there is not would find nothing, and look as
+    if nothing had been done.
+    """
+    found = tuple(name for part in text.split(",") if (name := part.strip()))
+    for name in found:
+        if name not in DEEDS and not name.partition(" ")[0].isupper():
+            near = nearest(name, DEEDS)
+            raise NoSuchDeed(
+                f"there is no deed `{name[:LONGEST]}`: "
+                + (f"did you mean `{near}`?" if near else f"there are {', '.join(DEEDS)}")
+            )
+    return found

@@ -42,3 +42,7 @@ def test_what_is_done_beside_a_store_is_listed(home: "Home") -> None:
     shown = home.run("audit", "--deed", "cancel", "--since", "1h").stdout
     assert execution in shown and "pause" not in shown
     assert home.run("audit", "--since", "1").returncode == 2
+    shown = home.run("audit", "--deed", "cancel,purge").stdout
+    assert len(shown.splitlines()) == 3
+    wrong = home.run("audit", "--deed", "nonsense")
+    assert wrong.returncode == 2 and "there is no deed `nonsense`" in wrong.stderr

@@ -55,10 +55,9 @@ class MemoryAudit:
 def _is_wanted(row: AuditRow, wanted: WantedAudit) -> bool:
     texts = (
         (wanted.who, row.who),
-        (wanted.deed, row.deed),
         (wanted.subject, row.subject),
         (wanted.outcome, row.outcome),
     )
-    if any(text not in ("", there) for text, there in texts):
+    if any(text not in ("", there) for text, there in texts) or (wanted.deeds and row.deed not in wanted.deeds):
         return False
     return row.at >= wanted.since and (not wanted.before or row.row < wanted.before)
