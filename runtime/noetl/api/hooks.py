@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from urllib.parse import parse_qsl
 
+from noetl.app.named_credentials import secret_of
 from noetl.clients.content import json_of
-from noetl.secrets.credentials import CredentialProblem, Credentials
+from noetl.secrets.credentials import CredentialProblem
 from noetl.server.triggers.document import Webhook
 from noetl.server.triggers.mapping import NotMapped
 from noetl.server.triggers.starter import Happening, KnownTrigger, key_of
@@ -19,9 +20,6 @@ from noetl_ir.expr import Json
 
 _PRIVATE = frozenset({"authorization", "cookie", "proxy-authorization"})
 """Headers that no expression sees: what they hold would end up in a log."""
-
-_FIELDS = ("secret", "token", "password", "key")
-"""The fields of a credential that may be its secret where a document names none, the first one that there is."""
 
 _LONGEST = 1_000
 """Fields of a form, and characters of a key that an execution shows; a start has the whole key, or its hash."""
@@ -118,11 +116,4 @@ class HookSecrets:
             return False
 
     def _read(self, webhook: Webhook) -> str:
-        fields = Credentials(self._path).fields(webhook.secret)
-        if fields is None:
-            raise CredentialProblem(f"there is no credential `{webhook.secret}` beside the server's store")
-        names = [webhook.field] if webhook.field else [name for name in (*_FIELDS, *fields) if name in fields]
-        found = fields.get(names[0]) if names else None
-        if not isinstance(found, str) or not found:
-            raise CredentialProblem(f"the credential `{webhook.secret}` has no text `{webhook.field or 'secret'}`")
-        return found
+        return secret_of(self._path, webhook)

@@ -1,17 +1,19 @@
 """The book of notifications: how they are kept, changed and told of, by the API and beside a store alike."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from noetl.app.named_credentials import lacking_recipient
 from noetl.app.notifying import ENDS, MESSAGES
 from noetl.app.runtime import Runtime
 from noetl.app.standing_book import StandingBook, check_name
+from noetl.app.start_checks import StartSlip
 from noetl.ports import Clock, Store
 from noetl.ports.notifications import NotificationRow, Notifications, Notifying
 from noetl.ports.outbox import Outbox, OutboxRow, Telling, WantedOutbox
 from noetl.ports.scopes import is_pattern_within
 from noetl.server.checked_documents import BadDocument
-from noetl.server.notifications.document import notification_of
+from noetl.server.notifications.document import Notification, notification_of
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 
@@ -23,11 +25,12 @@ class NotificationBook(StandingBook[NotificationRow]):
 
     def __init__(self, runtime: Runtime, clock: Clock) -> None:
         self._store: Store = runtime.store
+        self._secrets_path = runtime.secrets_path
         self._clock = clock
 
     def put(self, document: dict[str, Json], name: str = "") -> dict[str, Json]:
-        """Keep a notification; one of its name is replaced. Raises BadDocument, also where it has another name than the
-        one that was asked for.
+        """Keep a notification; one of its name is replaced. `warnings` say why none could be sent. Raises BadDocument,
+        also where it has another name than the one that was asked for.
         """
         notification = notification_of(document)
         check_name(notification.name, name)
@@ -38,7 +41,13 @@ class NotificationBook(StandingBook[NotificationRow]):
         # Watched first: an end between the two is held against it, and not lost to it.
         self._outbox.watch_ends(ENDS, top=True)
         self._kept.put(row)
-        return self._told(row)
+        return {**self._told(row), "warnings": [slip.document() for slip in self._slips(notification)]}
+
+    def _slips(self, notification: Notification) -> Iterator[StartSlip]:
+        address = notification.address
+        if why := lacking_recipient(self._secrets_path, address):
+            text = f"it is kept, but {why}; messages wait for it, and are dead letters after some hours"
+            yield StartSlip(("spec", "to", address.way, "credential"), text)
 
     def remove(self, name: str) -> None:
         """Keep a notification no more."""
@@ -85,4 +94,6 @@ class NotificationBook(StandingBook[NotificationRow]):
             notification = notification_of(row.document)
         except BadDocument as problem:
             return {**told, "trouble": str(problem)}
+        if told["trouble"] is None:
+            told["trouble"] = lacking_recipient(self._secrets_path, notification.address) or None
         return {**told, "on": [*sorted(notification.events)], "to": notification.address.way}

@@ -12,7 +12,7 @@ from noetl.ports.schedules import MOST_UNSTARTED, PAUSED, Scheduled, ScheduleRow
 from noetl.ports.scopes import is_within
 from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.document import Schedule, schedule_of
-from noetl.server.schedules.due import key_of
+from noetl.server.schedules.due import ON_TIME, jitter_of, key_of
 from noetl.server.schedules.times import BadTimes, time_of, words_of
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
@@ -83,7 +83,7 @@ class ScheduleBook(StandingBook[ScheduleRow]):
     def document(self, name: str) -> dict[str, Json]:
         """A schedule, with its next times and what became of the last ones."""
         row = self.row(name)
-        told, schedule = _told_row(row)
+        told, schedule = self._told_row(row)
         if schedule is None:
             return told
         coming = islice(schedule.calendar.behind(max(row.cursor, self._clock.now())), NEXT)
@@ -149,7 +149,27 @@ class ScheduleBook(StandingBook[ScheduleRow]):
         return row._replace(paused=False, cursor=now, trouble="")
 
     def _told(self, row: ScheduleRow) -> dict[str, Json]:
-        return _told_row(row)[0]
+        return self._told_row(row)[0]
+
+    def _told_row(self, row: ScheduleRow) -> tuple[dict[str, Json], Schedule | None]:
+        """How a schedule stands, and what its document says; None of one that a newer version may have put there."""
+        try:
+            schedule = schedule_of(row.document)
+        except BadDocument as problem:
+            return {**_kept_document(row), "trouble": str(problem)}, None
+        told = _told_schedule(row, schedule)
+        return {**told, "trouble": told["trouble"] or self._nobody(row, schedule)}, schedule
+
+    def _nobody(self, row: ScheduleRow, schedule: Schedule) -> str | None:
+        """A sentence where a time has passed that no server has dealt with; None where none is late."""
+        coming = None if row.paused else next(schedule.calendar.behind(row.cursor), None)
+        if coming is None or self._clock.now() - coming - jitter_of(schedule, coming) <= ON_TIME:
+            return None
+        last = self._store.execution(row.last) if row.last else None
+        if last is not None and last.ended is None:  # for its end a time may wait
+            return None
+        time = schedule.calendar.text_of(coming)
+        return f"{time} has passed, and no server was there: `noetl server` carries out the schedules of its store"
 
     def execution_at(self, row: ScheduleRow, time: int) -> str | None:
         """The execution that a time of a schedule has; None where it was not started."""
@@ -158,15 +178,6 @@ class ScheduleBook(StandingBook[ScheduleRow]):
     def _started_at(self, name: str, time: int) -> str | None:
         found = self._store.started_with(key_of(name, time))
         return None if found is None else found[0]
-
-
-def _told_row(row: ScheduleRow) -> tuple[dict[str, Json], Schedule | None]:
-    """How a schedule stands, and what its document says; None of one that a newer version may have put there."""
-    try:
-        schedule = schedule_of(row.document)
-    except BadDocument as problem:
-        return {**_kept_document(row), "trouble": str(problem)}, None
-    return _told_schedule(row, schedule), schedule
 
 
 def _told_schedule(row: ScheduleRow, schedule: Schedule) -> dict[str, Json]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
+from noetl.app.named_credentials import lacking_secret
 from noetl.app.runtime import Runtime
 from noetl.app.standing_book import StandingBook, check_name
 from noetl.app.start_checks import StartSlip, start_slips
@@ -11,7 +12,7 @@ from noetl.ports import Clock
 from noetl.ports.scopes import is_pattern_within, is_within
 from noetl.ports.triggers import Triggered, TriggerLetter, TriggerRow, Triggers
 from noetl.server.checked_documents import BadDocument
-from noetl.server.triggers.document import NAMES, WEBHOOK, AfterEnd, NatsSubject, StandingTrigger, trigger_of
+from noetl.server.triggers.document import NAMES, WEBHOOK, AfterEnd, NatsSubject, StandingTrigger, Webhook, trigger_of
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 
@@ -95,13 +96,19 @@ class TriggerBook(StandingBook[TriggerRow]):
             trigger = trigger_of(row.document)
         except BadDocument as problem:
             return {**told, "trouble": str(problem)}
+        if not row.trouble and isinstance(trigger.cause, Webhook):
+            told["trouble"] = lacking_secret(self._runtime.secrets_path, trigger.cause) or None
         return {**told, "playbook": trigger.playbook, "waits_for": words_of(trigger)}
 
     def _slips(self, trigger: StandingTrigger) -> Iterator[StartSlip]:
         keys = {name: ("spec", "inputs", name) for name in trigger.inputs}
         known = {name: value for name, value in trigger.inputs.items() if not _has_template(value)}
         yield from start_slips(self._runtime, trigger.playbook, trigger.version, known, {**keys})
-        if isinstance(trigger.cause, AfterEnd) and (circle := self._circle(trigger)):
+        if isinstance(trigger.cause, Webhook):
+            if why := lacking_secret(self._runtime.secrets_path, trigger.cause):
+                text = f"it is kept, but {why}; requests get 503 until then"
+                yield StartSlip(("spec", WEBHOOK, "secret"), text)
+        elif isinstance(trigger.cause, AfterEnd) and (circle := self._circle(trigger)):
             text = f"it starts itself again ({' -> '.join(circle)}), {trigger.cause.depth} times at most (`depth`)"
             yield StartSlip(("spec", "after", "playbook"), text)
 

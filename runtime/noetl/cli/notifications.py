@@ -7,7 +7,7 @@ import click
 from noetl.app.clock import WallClock
 from noetl.app.notification_book import NotificationBook
 from noetl.cli.standing import StandingDocuments
-from noetl.cli.standing_commands import StandingCommands, StandingTable
+from noetl.cli.standing_commands import StandingCommands, StandingTable, carried_out
 from noetl.cli.stores import json_option, server_option, store_option
 from noetl.cli.text import escaped, json_text, moment_in
 from noetl.server.notifications.document import KIND, notification_of
@@ -82,7 +82,12 @@ _TEXTS = {
 """The help of the commands, short and whole."""
 
 _SHOWN = StandingTable(
-    "notifications", ("NOTIFICATION", "ON", "WAITING", "DEAD", "TOLD LAST", "TO"), _cells, _lines, (1,)
+    "notifications",
+    ("NOTIFICATION", "ON", "WAITING", "DEAD", "TOLD LAST", "TO"),
+    _cells,
+    _lines,
+    (1,),
+    carried_out("notifications"),
 )
 StandingCommands(_KEPT, _SHOWN).add_to(notifications, _TEXTS)
 

@@ -11,7 +11,7 @@ from noetl.app.clock import WallClock
 from noetl.app.schedule_book import ScheduleBook
 from noetl.cli.remote import ask_server
 from noetl.cli.standing import StandingDocuments, list_in
-from noetl.cli.standing_commands import StandingCommands, StandingTable, spec_lines
+from noetl.cli.standing_commands import StandingCommands, StandingTable, carried_out, spec_lines
 from noetl.cli.stores import is_remote, json_option, server_option, store_option
 from noetl.cli.text import Problem, amount, escaped, json_text, moment, zoned_moment
 from noetl.server.schedules.document import KIND, schedule_of
@@ -154,7 +154,9 @@ _TEXTS = {
 }
 """The help of the commands, short and whole."""
 
-_SHOWN = StandingTable("schedules", ("SCHEDULE", "DUE", "LAST EXECUTION", "PLAYBOOK"), _cells, _lines)
+_SHOWN = StandingTable(
+    "schedules", ("SCHEDULE", "DUE", "LAST EXECUTION", "PLAYBOOK"), _cells, _lines, way_on=carried_out("schedules")
+)
 StandingCommands(_KEPT, _SHOWN).add_to(schedules, _TEXTS)
 
 COMMAND = schedules

@@ -11,7 +11,7 @@ import click
 from noetl.cli.document_files import DocumentFile
 from noetl.cli.several import done_with_each
 from noetl.cli.standing import KeptBook, StandingDocuments
-from noetl.cli.stores import json_option, server_option, store_option
+from noetl.cli.stores import is_remote, json_option, server_option, store_option
 from noetl.cli.text import escaped, json_text, table
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
@@ -22,6 +22,7 @@ class StandingTable(NamedTuple):
 
     - `plural`: what they are called; `heads` and `cells`: the table of them.
     - `lines`: what is shown of one below its row; `shrinks`: the columns that give way where a terminal is narrow.
+    - `way_on`: what carries them out, for whoever keeps one beside a store.
     """
 
     plural: str
@@ -29,6 +30,7 @@ class StandingTable(NamedTuple):
     cells: Callable[[dict[str, Json]], Sequence[str]]
     lines: Callable[[dict[str, Json]], Iterable[str]]
     shrinks: tuple[int, ...] = ()
+    way_on: str = ""
 
     def tell(self, rows: Sequence[dict[str, Json]], *, as_json: bool) -> None:
         """Show some, and what hinders each."""
@@ -37,7 +39,8 @@ class StandingTable(NamedTuple):
         elif rows:
             click.echo(table(self.heads, map(self.cells, rows), shrinks=self.shrinks))
             for row in rows:
-                if row.get("trouble"):
+                # Whoever has just kept one was warned of it, with its line.
+                if row.get("trouble") and str(row["trouble"]) not in str(row.get("warnings")):
                     click.echo(f"{escaped(str(row['name']))}: {escaped(str(row['trouble']))}", err=True)
         else:
             click.echo(f"no {self.plural}", err=True)
@@ -77,6 +80,8 @@ class StandingCommands(Generic[KeptBook]):
             self._kept.check_file(file)
         told = done_with_each(read, partial(self._kept.put, url), "kept", lambda file: file.name)
         self._shown.tell(told, as_json=as_json)
+        if self._shown.way_on and not as_json and not is_remote(url):
+            click.echo(self._shown.way_on, err=True)
         return 0
 
     def _list(self, url: str, as_json: bool) -> int:
@@ -111,6 +116,11 @@ class StandingCommands(Generic[KeptBook]):
         self._kept.asked(url, name, "DELETE", "", removed)
         click.echo(json_text({"deleted": name}) if as_json else f"deleted {escaped(name)}")
         return 0
+
+
+def carried_out(plural: str) -> str:
+    """The sentence about who carries out documents that are kept beside a store: none may run, and nobody can tell."""
+    return f"the servers of the store carry {plural} out: where none runs, `noetl server` is one"
 
 
 def spec_lines(told: dict[str, Json], *, without: tuple[str, ...]) -> Iterator[str]:

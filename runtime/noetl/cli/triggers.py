@@ -10,7 +10,7 @@ from noetl.app.clock import WallClock
 from noetl.app.trigger_book import TriggerBook
 from noetl.cli.remote import ask_server
 from noetl.cli.standing import StandingDocuments, list_in
-from noetl.cli.standing_commands import StandingCommands, StandingTable, spec_lines
+from noetl.cli.standing_commands import StandingCommands, StandingTable, carried_out, spec_lines
 from noetl.cli.stores import is_remote, json_option, server_option, store_option
 from noetl.cli.text import amount, escaped, json_text, moment_in
 from noetl.server.triggers.document import KIND, trigger_of
@@ -88,7 +88,9 @@ _TEXTS = {
 }
 """The help of the commands, short and whole."""
 
-_SHOWN = StandingTable("triggers", ("TRIGGER", "WAITS FOR", "LAST EXECUTION", "PLAYBOOK"), _cells, _lines, (1,))
+_SHOWN = StandingTable(
+    "triggers", ("TRIGGER", "WAITS FOR", "LAST EXECUTION", "PLAYBOOK"), _cells, _lines, (1,), carried_out("triggers")
+)
 StandingCommands(_KEPT, _SHOWN).add_to(triggers, _TEXTS)
 
 COMMAND = triggers

@@ -82,6 +82,29 @@ def test_what_hindered_a_time_that_a_pause_passed_is_told_no_more(server: Served
     assert server.client.post("/schedules/nightly/resume").json()["trouble"] is None
 
 
+def test_a_time_that_no_server_has_dealt_with_is_told(server: Served) -> None:
+    put(server, cron=None, timezone=None, time_input=None, every="1h")
+    kept, path = server.runtime.store.scheduling, "/schedules/nightly"
+    (row,) = kept.rows("nightly")
+    assert server.client.get(path).json()["trouble"] is None
+    day = 86_400_000_000
+    assert kept.move(row, row._replace(cursor=row.cursor - day))
+    told = server.client.get(path).json()
+    assert told["trouble"] == (
+        f"{told['due']} has passed, and no server was there: `noetl server` carries out the schedules of its store"
+    )
+    assert server.client.get("/schedules").json()["schedules"][0]["trouble"] == told["trouble"]
+    # Of one that is paused, waits for the end of the execution before, or is hindered otherwise, it is not that.
+    (late,) = kept.rows("nightly")
+    source = f"{HEAD}workflow:\n  - {{step: start, tool: {{name: w, kind: wait, events: [go]}}}}\n"
+    assert server.client.post("/playbooks", content=source.replace("t/t", "t/w")).status_code == 201
+    running = server.client.post("/executions", json={"path": "t/w"}).json()["execution_id"]
+    for other in ({"paused": True}, {"last": running}, {"trouble": "no room"}):
+        assert kept.move(late, late._replace(**other))
+        assert "no server" not in str(server.client.get(path).json()["trouble"])
+        assert kept.move(late._replace(**other), late)
+
+
 def test_what_is_wrong_is_told_with_its_key(server: Served) -> None:
     for path, body, text in (
         ("nightly", document(cron="0 2 * *"), "`spec.cron`: a cron expression has five fields"),
@@ -274,17 +297,18 @@ def test_slips_of_the_start_are_told_at_their_lines_when_it_is_kept(tmp_path: Pa
     (tmp_path / "t.yaml").write_text(PLAYBOOK)
     (tmp_path / "s.yaml").write_text(SLIPS)
     done = noetl(tmp_path, "schedules", "put", "s.yaml")
-    assert done.stderr == "warning: s.yaml:5:3: no playbook `t/t` is registered\n"
+    assert done.stderr.splitlines()[0] == "warning: s.yaml:5:3: no playbook `t/t` is registered"
     assert noetl(tmp_path, "run", "t.yaml").returncode == 0  # it is in the catalogue then
     done = noetl(tmp_path, "schedules", "put", "s.yaml")
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
         "warning: s.yaml:9:5: nothing reads `moer` of the payload, and `workload` has no such key",
         "warning: s.yaml:7:3: nothing reads `dya` of the payload, and `workload` has no such key; did you mean `day`?",
+        "the servers of the store carry schedules out: where none runs, `noetl server` is one",
     ]
     (tmp_path / "s.yaml").write_text(SLIPS.replace("playbook: t/t", "playbook: t/t\n  version: 7"))
     done = noetl(tmp_path, "schedules", "put", "s.yaml")
-    assert done.stderr == "warning: s.yaml:6:3: playbook `t/t` has no version 7: the newest is 1\n"
+    assert done.stderr.splitlines()[0] == "warning: s.yaml:6:3: playbook `t/t` has no version 7: the newest is 1"
 
 
 def test_a_slip_about_the_time_says_what_comes(server: Served) -> None:

@@ -260,6 +260,15 @@ def test_a_file_of_the_team_that_is_a_playbook_of_another_is_none_of_its_own(tmp
             check_registration(runtime, program)
 
 
+def test_a_trigger_of_a_team_does_not_tell_which_credentials_there_are(teams: Teams) -> None:
+    hook = _hook("team-a/asks", "team-a/one")
+    for by, found in (("root", 1), ("ann", 0)):
+        told = teams.ask("PUT", "/triggers/team-a%2Fasks", hook, by=by).json()
+        assert len(told["warnings"]) == found and (told["trouble"] is None) == (not found)
+    assert teams.ask("GET", "/triggers/team-a%2Fasks").json()["trouble"] is None
+    assert teams.ask("DELETE", "/triggers/team-a%2Fasks", by="root").status_code == 204
+
+
 @pytest.mark.parametrize("plural", ["schedules", "triggers", "notifications"])
 def test_documents_of_others_are_not_there(teams: Teams, plural: str) -> None:
     made = {"schedules": _schedule, "triggers": _hook, "notifications": _notification}[plural]

@@ -146,6 +146,19 @@ def test_while_a_secret_is_lacking_who_signs_is_to_come_again(server: Served, fi
     assert server.client.get("/triggers/unlucky").json()["trouble"] is None
 
 
+def test_a_secret_that_is_not_there_is_told_when_it_is_kept(server: Served) -> None:
+    assert put(server, webhook=GITHUB)["warnings"] == []
+    add = "`noetl credential add nobody --secret secret`"
+    why = f"there is no credential `nobody` here: {add} beside each server keeps one"
+    told = put(server, webhook={"signature": "github", "secret": "nobody"})
+    assert told["warnings"] == [
+        {"key": ["spec", "webhook", "secret"], "text": f"it is kept, but {why}; requests get 503 until then"}
+    ]
+    assert server.client.get("/triggers/hook").json()["trouble"] == why
+    Credentials(server.runtime.secrets_path).add_credential("nobody", "generic", {"secret": SECRET})
+    assert server.client.get("/triggers/hook").json()["trouble"] is None
+
+
 def test_a_secret_that_has_come_is_found_in_time(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     put(server, "unlucky", webhook={**GITHUB, "secret": "somebody"})
     monkeypatch.setattr("noetl.api.hooks._LOOK", 0.0)

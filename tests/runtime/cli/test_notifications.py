@@ -44,6 +44,33 @@ def test_notifications_are_kept_told_of_and_deleted(home: "Home") -> None:
     assert "no notifications" in home.run("notifications", "list").stderr
 
 
+def test_a_credential_that_is_not_there_is_told(home: "Home") -> None:
+    why = "there is no credential `slack` here: `noetl credential add slack --secret url` beside each server keeps one"
+    with home.serving() as (_, url):
+        for place in ((), ("--server", url)):
+            put = home.run("notifications", "put", kept(home), *place)
+            assert put.stderr.startswith(f"warning: oncall.yaml:8:13: it is kept, but {why}; messages wait for it")
+            assert put.stderr.count("there is no credential") == 1
+            (row,) = home.json("notifications", "list", *place)  # type: ignore[misc]
+            assert row["trouble"] == why
+        home.run("credential", "add", "slack", "--secret", "url", stdin="http://127.0.0.1:9/\n")
+        for place in ((), ("--server", url)):
+            assert "credential" not in home.run("notifications", "put", kept(home), *place).stderr
+            (row,) = home.json("notifications", "list", *place)  # type: ignore[misc]
+            assert row["trouble"] is None
+        address = GOOD.replace("{credential: slack}", "{url: 'http://127.0.0.1:9/', credential: other}")
+        put = home.run("notifications", "put", kept(home, address), "--server", url)
+        assert "`noetl credential add other` beside" in put.stderr
+
+
+def test_what_is_kept_beside_a_store_says_who_carries_it_out(home: "Home") -> None:
+    said = "the servers of the store carry notifications out: where none runs, `noetl server` is one\n"
+    assert home.run("notifications", "put", kept(home)).stderr.endswith(said)
+    with home.serving() as (_, url):
+        assert "carry" not in home.run("notifications", "put", kept(home), "--server", url).stderr
+    assert "carry" not in home.run("notifications", "list").stderr
+
+
 def test_of_several_files_none_is_kept_where_one_has_a_slip(home: "Home") -> None:
     kept(home)
     (home.folder / "b.yaml").write_text(GOOD.replace("ops/oncall", "ops/other").replace("slack:", "slak:"))
