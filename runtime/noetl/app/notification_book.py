@@ -13,6 +13,7 @@ from noetl.ports.notifications import NotificationRow, Notifications, Notifying
 from noetl.ports.outbox import Outbox, OutboxRow, Telling, WantedOutbox
 from noetl.ports.scopes import is_pattern_within
 from noetl.server.checked_documents import BadDocument
+from noetl.server.notifications.deciding import TEST, example_of
 from noetl.server.notifications.document import Notification, notification_of
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
@@ -25,7 +26,7 @@ class NotificationBook(StandingBook[NotificationRow]):
 
     def __init__(self, runtime: Runtime, clock: Clock) -> None:
         self._store: Store = runtime.store
-        self._secrets_path = runtime.secrets_path
+        self._runtime = runtime
         self._clock = clock
 
     def put(self, document: dict[str, Json], name: str = "") -> dict[str, Json]:
@@ -45,7 +46,7 @@ class NotificationBook(StandingBook[NotificationRow]):
 
     def _slips(self, notification: Notification) -> Iterator[StartSlip]:
         address = notification.address
-        if why := lacking_recipient(self._secrets_path, address):
+        if why := lacking_recipient(self._runtime.secrets_path, address):
             text = f"it is kept, but {why}; messages wait for it, and are dead letters after some hours"
             yield StartSlip(("spec", "to", address.way, "credential"), text)
 
@@ -56,9 +57,12 @@ class NotificationBook(StandingBook[NotificationRow]):
             self._outbox.unwatch_ends(ENDS)
 
     def test(self, name: str) -> dict[str, Json]:
-        """Have a message sent that is about nothing."""
+        """Have a message sent that is about nothing, in the shape of those that it sends."""
         row, now = self.row(name), self._clock.now()
-        message: dict[str, Json] = {"notification": name, "event": "test", "execution_id": None, "playbook": None}
+        try:
+            message = example_of(notification_of(row.document), self._runtime.new_execution_id(), now)
+        except BadDocument:  # a newer version may have put it there, and whoever sends it says so
+            message = {"notification": name, "event": TEST}
         self._outbox.put_outbox([OutboxRow(0, MESSAGES + name, f"test {os.urandom(8).hex()}", message, now, now)])
         return self._told(row)
 
@@ -95,5 +99,5 @@ class NotificationBook(StandingBook[NotificationRow]):
         except BadDocument as problem:
             return {**told, "trouble": str(problem)}
         if told["trouble"] is None:
-            told["trouble"] = lacking_recipient(self._secrets_path, notification.address) or None
+            told["trouble"] = lacking_recipient(self._runtime.secrets_path, notification.address) or None
         return {**told, "on": [*sorted(notification.events)], "to": notification.address.way}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,11 +21,12 @@ from noetl.ports.notifications import Notifications, ToldState
 from noetl.ports.outbox import OutboxRow
 from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.server.checked_documents import BadDocument
-from noetl.server.notifications.deciding import EndedRun, late_message, sentence_of, told_of
+from noetl.server.notifications.deciding import TEST, EndedRun, late_message, sentence_of, told_of
 from noetl.server.notifications.document import FAILING, Notification, Recipient, notification_of
 from noetl.server.stored_events import hydrate
 from noetl_ir.correlation import HALF, is_storable
 from noetl_ir.expr import Json
+from noetl_ir.responses import retry_after_of
 
 ENDS = "notify"
 """The topic of ends that notifications are held against."""
@@ -34,6 +36,12 @@ MESSAGES = "notify:"
 
 LOOK_EVERY = 15_000_000
 """Microseconds between two looks for executions that are late."""
+
+GONE = 410
+"""The status by which a receiver says that it wants nothing more (RFC 9110 §15.5.11, Standard Webhooks)."""
+
+_ASK_TO_WAIT = (429, 503)
+"""Statuses that may say when to come again (RFC 9110 §10.2.3, RFC 6585 §4)."""
 
 _PAGE = 500
 _MOST = 1 << 20
@@ -184,8 +192,12 @@ class MessageSender:
             code = str((got.error or {}).get("code", "http.failed"))
             text = str((got.error or {}).get("message", "")) if address.url else "the address of the credential"
             raise NotTold(f"{code}: {text}")
+        if got.status == GONE:
+            raise NotTold(f"http.status_{GONE}: the receiver wants no more of it", for_good=True)
         if not 200 <= got.status < 300:
-            raise NotTold(f"http.status_{got.status}")
+            # Any other refusal may be a slip of the receiver's, or of a credential, which somebody mends meanwhile.
+            wait = retry_after_of(got.headers, time.time()) or 0 if got.status in _ASK_TO_WAIT else 0
+            raise NotTold(f"http.status_{got.status}", wait=wait)
 
 
 def slack_body(message: Mapping[str, Json]) -> dict[str, Json]:
@@ -193,7 +205,7 @@ def slack_body(message: Mapping[str, Json]) -> dict[str, Json]:
     text = sentence_of(message).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     link = message.get("link")
     execution, tail = message.get("execution_id"), ""
-    if execution is not None:  # a test is about none
+    if message.get("event") != TEST:  # the execution of a test is not there
         tail = f"\n<{link}|execution {execution}>" if link else f"\nexecution {execution}"
     return {"text": f"{_SIGNS.get(str(message.get('event')), ':x:')} {text}{tail}"}
 
@@ -202,7 +214,7 @@ _SIGNS = {
     "recovered": ":white_check_mark:",
     "completed": ":white_check_mark:",
     "late": ":hourglass:",
-    "test": ":wave:",
+    TEST: ":wave:",
 }
 
 

@@ -27,16 +27,22 @@ MOST_APART = 8
 FIRST_PAUSE, LONGEST_PAUSE = 2_000_000, 600_000_000
 """Microseconds before what failed is tried again: the first time, doubled each time, at most."""
 
+LONGEST_WAIT = 3_600_000_000
+"""Microseconds that whoever is told may ask for until the next try."""
+
 TRIES = 20
 """How often a row is tried: for two and a half hours, with these pauses. After that it is dead."""
 
 
 class NotTold(Exception):
-    """A row could not be told now; the text says why, without secrets. With `for_good` it is not tried again."""
+    """A row could not be told now; the text says why, without secrets. With `for_good` it is not tried again, with
+    `wait` not before so many seconds have passed, as whoever is told asks.
+    """
 
-    def __init__(self, text: str, *, for_good: bool = False) -> None:
+    def __init__(self, text: str, *, for_good: bool = False, wait: float = 0) -> None:
         super().__init__(text)
         self.for_good = for_good
+        self.wait = wait
 
 
 Teller = Callable[[OutboxRow], None]
@@ -135,7 +141,8 @@ class OutboxDelivery(threading.Thread):
             self._tell_by(self._tellers[topic + colon], row)
         except NotTold as problem:
             is_dead = problem.for_good or row.tries + 1 >= TRIES
-            pause = min(FIRST_PAUSE << min(row.tries, 20), LONGEST_PAUSE)
+            asked = min(round(problem.wait * 1_000_000), LONGEST_WAIT)
+            pause = max(min(FIRST_PAUSE << min(row.tries, 20), LONGEST_PAUSE), asked)
             self._outbox.put_off_outbox(row.number, self._clock.now() + pause, str(problem), dead=is_dead)
             if is_dead:
                 about = f"{row.topic} is not told of {row.subject}: {problem}; `noetl dead-letters` lists it"

@@ -1,7 +1,6 @@
 """Notifications: who is told of which ends, once, whatever is away or dies, over HTTP and SMTP, and no secret."""
 
 import hmac
-import json
 import socket
 import time
 from collections.abc import Iterator
@@ -10,107 +9,33 @@ from datetime import datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 
+from harness.receivers import FAILS, SECRET, delivery, document, hooked, outbox_of, put, run, told
 from harness.running import HEAD
-from harness.serving import Served, served, until
+from harness.serving import served, until
 from noetl.app.mailing import NotMailed, mail_of
 from noetl.app.notification_book import NotificationBook
 from noetl.app.notifying import ENDS
-from noetl.app.outbox_delivery import TRIES, OutboxDelivery
+from noetl.app.outbox_delivery import TRIES
 from noetl.app.telling import deliveries_of
 from noetl.ports import Record
 from noetl.ports.notifications import NotificationRow
-from noetl.ports.outbox import Outbox, OutboxRow, Telling, WantedOutbox
+from noetl.ports.outbox import OutboxRow, WantedOutbox
 from noetl.secrets.credentials import Credentials
 from noetl.server.checked_documents import BadDocument
 from noetl.server.notifications.deciding import EndedRun, told_of
 from noetl.server.notifications.document import Recipient, notification_of
 
-SECRET = "hidden-12345678"
-FAILS = f"{HEAD}workflow:\n  - {{step: start, tool: {{kind: python, code: 'raise ValueError(\"no <b>\")'}}}}\n"
 WORKS = f"{HEAD}workflow:\n  - {{step: start, tool: {{kind: noop}}}}\n"
 WAITS = f"{HEAD}workflow:\n  - {{step: start, tool: {{name: w, kind: wait, events: [go]}}}}\n"
-
-
-class Hook(NamedTuple):
-    """A receiver of webhooks: the requests that came; `refusals` is how many are refused."""
-
-    url: str
-    bodies: list[dict[str, Any]]
-    requests: list[tuple[dict[str, str], bytes]]
-    refusals: list[int]
-
-
-@contextmanager
-def hooked() -> Iterator[Hook]:
-    bodies: list[dict[str, Any]] = []
-    requests: list[tuple[dict[str, str], bytes]] = []
-    refusals = [0]
-
-    class HookHandler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            status = 503 if refusals[0] else 204
-            refusals[0] -= bool(refusals[0])
-            if status == 204:
-                bodies.append(json.loads(body))
-                requests.append(({name.lower(): value for name, value in self.headers.items()}, body))
-            self.send_response(status)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *arguments: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), HookHandler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield Hook(f"http://127.0.0.1:{server.server_port}/{SECRET}", bodies, requests, refusals)
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def document(to: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    whole = {"on": ["failed", "recovered"], "to": to, **spec}
-    return {"apiVersion": "noetl.io/v2", "kind": "Notification", "metadata": {"name": "oncall"}, "spec": whole}
-
-
-def put(up: Served, to: dict[str, Any], **spec: Any) -> None:
-    response = up.client.put("/notifications/oncall", json=document(to, **spec))
-    assert response.status_code == 200, response.text
-
-
-def outbox_of(up: Served) -> Outbox:
-    store = up.runtime.store
-    assert isinstance(store, Telling)
-    return store.outbox
-
-
-def delivery(up: Served) -> OutboxDelivery:
-    (found,) = deliveries_of(up.runtime, up.said.append)
-    return found
-
-
-def run(up: Served, source: str) -> str:
-    assert up.client.post("/playbooks", content=source).status_code == 201
-    one = up.start()
-    until(lambda: up.status(one) in ("completed", "failed"))
-    return one
-
-
-def told(up: Served, tells: OutboxDelivery) -> None:
-    while tells.look():
-        pass
 
 
 def test_a_failure_and_its_recovery_are_told_once_each(tmp_path: Path) -> None:

@@ -2,13 +2,19 @@
 
 from collections.abc import Mapping
 
-from noetl.server.notifications.document import COMPLETED, FAILING, LATE, RECOVERED, Notification
+from noetl.server.notifications.document import COMPLETED, EVENTS, FAILING, LATE, RECOVERED, Notification
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
+TEST = "test"
+"""The event of a message that is about nothing."""
+
 LONGEST_MESSAGE = 500
 """Characters of an error's message that are told."""
+
+_EXAMPLE_TOOK = 60_000_000
+"""Microseconds that the execution of a test took."""
 
 MOST_OTHERS = 50
 """The failures of a playbook, beside the last one, of which is known that they were told."""
@@ -122,13 +128,29 @@ def message_of(
     return found
 
 
+def example_of(notification: Notification, execution_id: str, now: int) -> dict[str, Json]:
+    """A message as a notification sends them, with the event `TEST`, about an execution that is not there: whoever
+    reads it by a program sees whether that can read the others.
+    """
+    event = next(one for one in EVENTS if one in notification.events)
+    pattern = notification.playbooks[0] if notification.playbooks else "*/*"
+    playbook = pattern.replace("*", "example").replace("?", "x")
+    status = {LATE: "running", RECOVERED: COMPLETED}.get(event, event)
+    run = EndedRun(execution_id, playbook, status, now - _EXAMPLE_TOOK, None if event == LATE else now)
+    if event in FAILING:
+        run = run._replace(code="example.error", message="this is a test")
+    since = iso_of(run.started) if event == RECOVERED else None
+    return {**message_of(notification, event, run, since=since), "event": TEST}
+
+
 def sentence_of(message: Mapping[str, Json]) -> str:
     """A message in a sentence, for people."""
     event, playbook = message.get("event"), message.get("playbook")
+    if event == TEST:
+        return "this is a test: notifications come through"
     text = {
         LATE: f"{playbook} is late: it began at {message.get('started')} and is {message.get('status')}",
         RECOVERED: f"{playbook} has recovered",
-        "test": "this is a test: notifications come through",
     }.get(str(event), f"{playbook} is {message.get('status')}")
     if message.get("code"):
         text += f": {message['code']}: {message.get('message')}"
