@@ -41,7 +41,7 @@ from noetlc.reading.places import UndeclaredName
 from noetlc.rules import check_net, check_playbook
 from noetlc.source.nodes import Mapping, Node
 from noetlc.source.resolve import as_meant, besides_anchors
-from noetlc.source.text import Source
+from noetlc.source.text import Source, lines_of
 from noetlc.source.uses import at_their_uses
 from noetlc.source.yaml_reader import Reading, read_yaml
 
@@ -70,7 +70,8 @@ class Document(NamedTuple):
     """The result for the document `node`: `playbook` is canonical, `was` it before lowering, None where it is no
     mapping; `plan` is None with an error in its findings, or when none was asked; `changes` are what lowering changed,
     in the order of the passes; `called` the paths that lint looked up, `unknown` the names that nothing declares where
-    that is no error, and `meant` what plain scalars are that YAML versions read differently, see `Reader`.
+    that is no error, and `meant` what plain scalars are that YAML versions read differently, see `Reader`. `embedded`
+    are the sources of the plans that the plan embeds, by their digests.
     """
 
     playbook: Playbook | None
@@ -82,6 +83,7 @@ class Document(NamedTuple):
     unknown: tuple[UndeclaredName, ...] = ()
     meant: MappingOf[Span, str] = MappingProxyType({})
     was: Playbook | None = None
+    embedded: MappingOf[str, bytes] = MappingProxyType({})
 
 
 class Compiled(NamedTuple):
@@ -265,16 +267,19 @@ class _Run:
 
         family, root = family_of(Member(name, playbook), self._look)
         made: dict[str, Child] = {}
+        sources: dict[str, dict[str, bytes]] = {}
         # Children first: the plan of a caller holds theirs.
         for key in family.order:
             if key != root:
                 children = embedded_in(family, key, made)[0]
                 data = write_plan(self._built(family.members[key], children, QUIET))
                 made[key] = Child("", digest_of(data), data)
+                sources[made[key].digest] = {made[key].digest: family.members[key].data, **_embedded(children, sources)}
         children, findings = embedded_in(family, root, made)
         plan = self._built(family.members[root], children, self._observer)
         findings += unfit_calls(family, root)
-        return document._replace(plan=plan, diagnostics=(*document.diagnostics, *findings))
+        found = (*document.diagnostics, *findings)
+        return document._replace(plan=plan, diagnostics=found, embedded=_embedded(children, sources))
 
     def _look(self, path: str) -> Member | str:
         """The playbook of a path, checked, or the code that says what is in the way."""
@@ -293,7 +298,8 @@ class _Run:
         chosen = (named or compiled.documents)[:1]
         if not chosen or chosen[0].playbook is None or compiled.count_of(Severity.ERROR):
             return BROKEN
-        return Member(file[0], chosen[0].playbook)
+        data = file[1] if len(compiled.documents) == 1 else _alone(compiled.source, chosen[0].node)
+        return Member(file[0], chosen[0].playbook, data)
 
     def _built(self, member: Member, children: "tuple[Child, ...]", observer: Observer) -> "Plan":
         from noetl_ir.verify import verify
@@ -306,6 +312,21 @@ class _Run:
             raise BrokenPass(f"the plan of {plan.name!r} is not sound: {problems[0]}")
         observer.stage_ended(BUILD, plan)
         return plan
+
+
+def _alone(source: Source, node: Node | None) -> bytes:
+    """The text of one document of a file with several: its lines in their places, and nothing of the others. Whoever
+    may see a playbook may not see those beside it.
+    """
+    lines = lines_of(source.text)
+    first, last = (node.span.line, node.span.end_line) if node is not None else (0, 0)
+    kept = [line if first <= at <= last else "\n" for at, line in enumerate(lines, 1)]
+    return "".join(kept).encode("utf-8", "surrogatepass")
+
+
+def _embedded(children: "Iterable[Child]", sources: MappingOf[str, MappingOf[str, bytes]]) -> dict[str, bytes]:
+    """The sources of children and of what they embed, of which those of each child are known."""
+    return {digest: source for child in children for digest, source in sources[child.digest].items()}
 
 
 _DASH = "NL018"

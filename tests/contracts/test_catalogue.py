@@ -4,6 +4,7 @@ import pytest
 
 from noetl.ports import Append, Conflict, ExecutionRow, Store
 from noetl.ports.catalogue import PlanRow, Versions
+from noetl_ir.plan_sources import SourcedPlan
 
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
 
@@ -84,6 +85,33 @@ def test_a_plan_that_is_kept_is_a_version_only_where_there_is_none(store: Store)
     assert [*store.plans()] == [("p", 1, "d1")]
     with pytest.raises(Conflict, match="d2"):
         store.keep_plan("d2", "p", b"other")
+
+
+def test_sources_come_with_their_plan_and_with_those_that_it_embeds(store: Store) -> None:
+    inner = SourcedPlan("d2", b"two", b"of two")
+    assert store.put_plan("d1", "p", b"one", sources=[SourcedPlan("d1", b"one", b"of one"), inner]) == 1
+    assert [store.source(digest) for digest in ("d1", "d2")] == [b"of one", b"of two"]
+    # The embedded one is there to be looked at, and no version of anything.
+    assert store.plan_bytes("d2") == b"two" and [*store.plans()] == [("p", 1, "d1")]
+    assert store.without_source(["d2", "d3", "d1"]) == ["d3"]
+    # A plan that is there already gets what it lacks; the first source stays.
+    store.put_plan("d3", "q", b"three")
+    later = [SourcedPlan("d3", b"three", b"of three"), inner._replace(source=b"another")]
+    assert store.put_plan("d3", "q", b"three", sources=later) == 1
+    assert [store.source(digest) for digest in ("d2", "d3")] == [b"of two", b"of three"]
+    store.keep_plan("d4", "q", b"four", [SourcedPlan("d4", b"four", b"of four")])
+    assert store.source("d4") == b"of four" and store.plan_at("q") == ("d3", b"three")
+
+
+def test_a_plan_and_its_sources_are_kept_together_or_not_at_all(store: Store) -> None:
+    store.put_plan("d2", "q", b"two")
+    sources = [SourcedPlan("d1", b"one", b"of one"), SourcedPlan("d2", b"other", b"of another")]
+    with pytest.raises(Conflict, match="d2"):
+        store.put_plan("d1", "p", b"one", sources=sources)
+    with pytest.raises(Conflict, match="d2"):
+        store.keep_plan("d1", "p", b"one", sources)
+    assert store.plan_bytes("d1") is store.source("d1") is store.source("d2") is None
+    assert [*store.plans()] == [("q", 1, "d2")]
 
 
 def test_an_append_moves_an_execution_to_another_plan(store: Store) -> None:

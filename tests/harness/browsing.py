@@ -5,6 +5,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 import httpx
@@ -15,6 +16,8 @@ from noetl.api.people import People
 from noetl.api.serving import Listening, ServingCallbacks, serve
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.sessions import sessions_beside
+from noetl.clients.compiler import compile_source
+from noetl_ir.plan_sources import write_sources
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -39,6 +42,16 @@ class Listener(NamedTuple):
     def register(self, source: str) -> dict[str, str]:
         """Register a playbook; its row in the catalogue."""
         response = self.api.post("/playbooks?name=t.yaml", content=source.encode())
+        assert response.status_code == 201, response.text
+        return dict(response.json())
+
+    def register_family(self, source: str, *children: str) -> dict[str, str]:
+        """Register a playbook that was compiled elsewhere, with these children in it, and the sources of all."""
+        with TemporaryDirectory() as folder:
+            for number, child in enumerate(children):
+                Path(folder, f"child{number}.yaml").write_text(child)
+            made = compile_source(source.encode(), "t.yaml", [Path(folder)])
+        response = self.api.post("/playbooks", content=write_sources(made.sources, made.plan))
         assert response.status_code == 201, response.text
         return dict(response.json())
 

@@ -116,7 +116,7 @@ def _url(folder: Path) -> str:
     return f"sqlite:///{folder / 'x.db'}"
 
 
-def _no_compiler(path: Path) -> bytes:
+def _no_compiler(path: Path) -> tuple[bytes, dict[str, bytes]]:
     raise AssertionError(f"asked to compile {path}")
 
 

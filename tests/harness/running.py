@@ -274,5 +274,5 @@ class Meddling:
         return getattr(self._inner, name)
 
 
-def _no_compiler(path: Path) -> bytes:
+def _no_compiler(path: Path) -> tuple[bytes, dict[str, bytes]]:
     return compiled(path.read_text("utf-8"))

@@ -106,6 +106,43 @@ def test_a_template_that_failed_is_marked_where_it_stands(server: Listener, page
     assert failure.locator(".line.here").get_attribute("data-line") == str(line)
 
 
+CALLS = """
+workflow:
+  - {step: start, tool: {kind: playbook, path: t/%s}}
+"""
+DIVIDES = """
+workflow:
+  - step: divide
+    tool:
+      kind: python
+      code: |
+        total = 1
+        result = total / 0
+"""
+
+
+def test_a_failure_in_a_child_is_shown_at_its_line(server: Listener, page: "Page") -> None:
+    """Neither child was ever registered: they are in the plan of their caller, and so are their sources beside it."""
+    bottom = HEAD.replace("t/t", "t/bottom") + DIVIDES
+    server.register_family(HEAD + CALLS % "middle", HEAD.replace("t/t", "t/middle") + CALLS % "bottom", bottom)
+    name = server.start("t/t")
+    until(lambda: bool(server.api.get(f"/executions/{name}").json()["status"] == "failed"))
+    page.goto(f"{server.url}/#/executions/{name}")
+    children = page.locator(".failure .child")
+    children.locator(".line.here u.error").last.wait_for()
+    assert [each.partition(",")[0] for each in children.locator("> p").all_inner_texts()] == [
+        "in t/middle",
+        "in t/bottom",
+    ]
+    last = children.last
+    assert last.locator(".line.here u.error").inner_text() == "result = total / 0"
+    line = next(number for number, each in enumerate(bottom.splitlines(), 1) if "/ 0" in each)
+    assert last.locator(".line.here").get_attribute("data-line") == str(line)
+    last.get_by_role("button", name="divide").click()
+    page.get_by_role("heading", name="t/bottom").wait_for()
+    page.locator(".failure .line.here u.error", has_text="result = total / 0").wait_for()
+
+
 class Orders(JsonHandler):
     """Has no orders of the south."""
 

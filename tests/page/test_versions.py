@@ -66,7 +66,9 @@ def test_where_lint_finds_nothing_and_where_there_is_no_source(server: Listener,
     page.goto(f"{server.url}/{ADDRESS}")
     page.get_by_text("Lint finds nothing in it.").wait_for()
     # As bytes it is the same plan, and the source is kept with that: one that never had a source is another plan.
-    plan = compile_source((HEAD + "workflow: [{step: start, tool: {kind: fail, code: a.b}}]\n").encode(), "t.yaml", ())
+    plan = compile_source(
+        (HEAD + "workflow: [{step: start, tool: {kind: fail, code: a.b}}]\n").encode(), "t.yaml", ()
+    ).plan
     assert server.api.post("/playbooks", content=plan).status_code == 201
     page.reload()
     page.get_by_text("It came as a plan, without its source.").wait_for()

@@ -91,7 +91,7 @@ def outcome_of(tools: ToolDouble) -> Iterator[None]:
         noetl.worker.scripted.ScriptedLauncher = assembled  # type: ignore[misc]
 
 
-def no_compiler(path: Path) -> bytes:
+def no_compiler(path: Path) -> tuple[bytes, dict[str, bytes]]:
     raise AssertionError(f"{path} is to be compiled")
 
 

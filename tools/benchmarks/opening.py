@@ -29,7 +29,7 @@ def main(plan: str, address: str, runs: int) -> dict[str, list[float]]:
     for _ in range(runs + 1):
         begun = time.process_time()
         store = open_store(address)
-        program = Programs(store, (), lambda path: b"").load(digest_of(data))
+        program = Programs(store, (), lambda path: (b"", {})).load(digest_of(data))
         Execution("1", program)
         program.choices(program.plan.net.transitions[program.transition("begin", program.plan.entry)].outputs[0].place)
         seconds.append(time.process_time() - begun)

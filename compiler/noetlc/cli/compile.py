@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 
 from noetl_cli import BROKEN, STANDARD_INPUT
 from noetl_cli import lazy_click as click
@@ -30,18 +31,29 @@ ENDINGS = {"plan": ".ir", "json": ".ir.json", "canonical": ".canonical.yaml"}
 )
 @click.option("--format", "form", type=click.Choice(list(ENDINGS)), default="plan", help="What to write.")
 @click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
+@click.option("--sources", is_flag=True, help="Write what each plan was compiled from beside it: NAME.ir.sources.")
 @strict_option
 @fail_on_option
 def compile_files(
-    files: tuple[str, ...], output: str | None, form: str, folders: tuple[str, ...], strict: bool, fail_on: str
+    files: tuple[str, ...],
+    output: str | None,
+    form: str,
+    folders: tuple[str, ...],
+    sources: bool,
+    strict: bool,
+    fail_on: str,
 ) -> int:
     """Compile playbooks to plans.
 
     Each FILE (- is standard input) gives a file beside it: its name with .ir, .ir.json or .canonical.yaml. A folder
     or a glob stands for the playbooks among its .yaml and .yml files. The documents of a file with several give
     NAME.0.ir, NAME.1.ir and so on. When any FILE fails nothing is written.
+
+    With --sources, `noetl run NAME.ir` and `noetl register NAME.ir` take along the source of the playbook and of each
+    child that is compiled in, so that errors show their lines. The plan is the same.
     """
     names = expanded(files)
+    _check_sources(names, output, form, asked=sources)
     to_terminal = (output == STANDARD_INPUT or (output is None and STANDARD_INPUT in names)) and sys.stdout.isatty()
     if form == "plan" and to_terminal:
         raise click.UsageError("a plan is binary and no text for a terminal: write -o FILE, or --format json")
@@ -49,14 +61,16 @@ def compile_files(
     counts, outputs, broken = Counts(), dict[str, bytes](), False
     threshold = min(threshold_of(fail_on, strict=strict), Severity.ERROR)
     for name in names:
-        compiled = compile_source(shown_name(name), read_playbook(name), catalogue, at_least=threshold)
+        text = read_playbook(name)
+        compiled = compile_source(shown_name(name), text, catalogue, at_least=threshold)
         click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
         counts = counts.plus(counts_of(compiled))
         broken |= any(one.code == INTERNAL for one in compiled.diagnostics)
         # After the first file that fails the others are compiled for their findings alone.
         if not counts.reach(threshold):
             target = _target(name, output, form, several=len(names) > 1)
-            for place, data in _named(target, _emitted(compiled, form), form):
+            named = _named(target, _emitted(compiled, form), form)
+            for place, data in [*named, *(_sources(compiled, named, text) if sources else [])]:
                 # Inputs of one name from two folders would overwrite each other in the folder of outputs.
                 if place in outputs and place != STANDARD_INPUT:
                     raise click.UsageError(f"two files would be written to {place!r}")
@@ -88,6 +102,27 @@ def _emitted(compiled: Compiled, form: str) -> list[bytes]:
     from noetl_ir.plan_format import write_plan
 
     return [write_plan(plan) for plan in compiled.plans]
+
+
+def _check_sources(names: Sequence[str], output: str | None, form: str, *, asked: bool) -> None:
+    """Raises UsageError where no file of sources can lie beside what is written."""
+    if asked and form == "canonical":
+        raise click.UsageError("--sources goes with plans: canonical source is read as it is")
+    if asked and STANDARD_INPUT in ((output,) if output is not None else names):
+        raise click.UsageError("--sources writes a file beside the plan: give the plan a name with -o FILE")
+
+
+def _sources(compiled: Compiled, named: list[tuple[str, bytes]], text: bytes) -> list[tuple[str, bytes]]:
+    """The sources of the plans of a file, each beside its own."""
+    from noetl_ir.plan_format import MAGIC, digest_of, write_plan
+    from noetl_ir.plan_sources import ENDING, write_sources
+
+    found = list[tuple[str, bytes]]()
+    for (place, data), document in zip(named, compiled.documents, strict=True):
+        if document.plan is not None:
+            digest = digest_of(data if data.startswith(MAGIC) else write_plan(document.plan))
+            found.append((place + ENDING, write_sources({digest: text, **document.embedded})))
+    return found
 
 
 def _target(name: str, output: str | None, form: str, *, several: bool) -> str:

@@ -55,10 +55,11 @@ class ChildCall(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A playbook of the family: the name of its file, and the tree."""
+    """A playbook of the family: the name of its file, the tree, and what is in the file."""
 
     file: str
     playbook: Playbook
+    data: bytes = b""
 
 
 class Family(NamedTuple):

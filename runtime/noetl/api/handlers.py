@@ -253,7 +253,9 @@ async def list_playbooks(request: Request) -> Response:
 
 
 async def register(request: Request) -> Response:
-    """Register a playbook (its source, compiled here) or a plan (its bytes); refused when it does not compile."""
+    """Register a playbook (its source, compiled here) or a plan (its bytes, alone or behind the sources of it and of
+    what it embeds); refused when it does not compile.
+    """
     data = await raw_body(request, SOURCE_BYTES)
     name = request.query_params.get("name", "playbook.yaml")
     row = await lasting_of(request).run(registering.register, service_of(request), data, name)

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
 
 from noetl.api.notifier import Notifier
 from noetl.api.problems import Faulty, Rejected, Unknown
@@ -64,6 +65,9 @@ from noetl_ir.expr import Json
 from noetl_ir.orders import Check, WorkerHeartbeat
 from noetl_ir.records import NamedTuple
 
+if TYPE_CHECKING:
+    from noetl.clients.compiler import CompiledPlaybook
+
 DRAIN = 30_000_000
 """Microseconds that what is in flight has to finish when the server stops."""
 
@@ -74,7 +78,7 @@ since what was folded is kept and gone on with. As long one looks whether a mome
 _MORE = 100
 """How many things that one does are looked at for that."""
 
-Compile = Callable[[bytes, str], bytes]
+Compile: TypeAlias = "Callable[[bytes, str], CompiledPlaybook]"
 """Compiles the source of a playbook with a name; raises Faulty."""
 
 

@@ -30,7 +30,8 @@ from noetl.server.execution import code_of
 from noetl_ir import codec
 from noetl_ir.events import read_event
 from noetl_ir.expr import Json
-from noetl_ir.plan_format import PlanError, digest_of
+from noetl_ir.plan_format import PlanError, digest_of, digests_in
+from noetl_ir.plan_sources import sourced_plans
 from noetl_ir.records import NamedTuple
 
 ENDING = ".noetl"
@@ -87,14 +88,16 @@ def write_bundle(runtime: Runtime, rows: Sequence[ExecutionRow], folder: str) ->
 
 def _write(runtime: Runtime, rows: Sequence[ExecutionRow], archive: zipfile.ZipFile) -> None:
     described = [_write_execution(runtime, row, f"executions/{at}", archive) for at, row in enumerate(rows)]
-    paths = {row.plan_digest: row.playbook for row in rows}
-    for digest in paths:
-        plan, source = runtime.store.plan_bytes(digest), runtime.store.source(digest)
+    named = set[str]()
+    for digest in dict.fromkeys([row.plan_digest for row in rows]):
         # A run that lost its plan can be read by nobody, and is kept as it is.
-        if plan is not None:
-            archive.writestr(f"plans/{digest}.ir", plan)
-        if source is not None:
-            archive.writestr(f"sources/{digest}", source)
+        if (plan := runtime.store.plan_bytes(digest)) is None:
+            continue
+        archive.writestr(f"plans/{digest}.ir", plan)
+        for own in digests_in(plan):
+            if own not in named and (source := runtime.store.source(own)) is not None:
+                archive.writestr(f"sources/{own}", source)
+                named.add(own)
     manifest = {"format": FORMAT, "version": VERSION, "executions": described}
     archive.writestr("bundle.json", json.dumps(manifest, indent=1))
 
@@ -191,10 +194,11 @@ def _read_plan(runtime: Runtime, archive: zipfile.ZipFile, row: ExecutionRow) ->
     data = _member(archive, f"plans/{row.plan_digest}.ir")
     if digest_of(data) != row.plan_digest:
         raise ValueError(f"the plan {row.plan_digest} has other bytes")
-    store = runtime.store
-    store.keep_plan(row.plan_digest, row.playbook, data)
-    if f"sources/{row.plan_digest}" in archive.namelist():
-        store.put_source(row.plan_digest, _member(archive, f"sources/{row.plan_digest}"))
+    there = set(archive.namelist())
+    digests = [digest for digest in digests_in(data) if f"sources/{digest}" in there]
+    sources = {digest: _member(archive, f"sources/{digest}") for digest in runtime.store.without_source(digests)}
+    found = [*sourced_plans(data, sources)] if sources else []
+    runtime.store.keep_plan(row.plan_digest, row.playbook, data, found)
 
 
 def _read_execution(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of
@@ -20,6 +21,9 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetl_ir.words import MAIN
 
+if TYPE_CHECKING:
+    from noetl.app.failed_children import FailedChild
+
 
 class Ending(NamedTuple):
     """The document of an execution's end. `error` of a failure, `reason` of any other end that needs one.
@@ -29,7 +33,8 @@ class Ending(NamedTuple):
     that runs. `unheard` are the names of signals that nothing took, with how often each came. `rerun_of` is the
     execution whose log its own begins with, `started_by` what started it where that was no person. `line` is the line
     of the source in which the error's place is, "" where it says no more than its task or step. `outside` are the bytes
-    of the result that lie outside of the log, of which `result` has the references.
+    of the result that lie outside of the log, of which `result` has the references. `children` are those through whose
+    failures it failed.
     """
 
     execution_id: str
@@ -49,6 +54,7 @@ class Ending(NamedTuple):
     line: str = ""
     started_by: Mapping[str, Json] = MappingProxyType({})
     outside: int = 0
+    children: tuple[FailedChild, ...] = ()
 
     def as_json(self) -> dict[str, Json]:
         """One document; times as RFC 3339."""
@@ -59,6 +65,7 @@ class Ending(NamedTuple):
             "result": self.result,
             "error": self.error,
             "reason": self.reason,
+            **({"failed_children": [child.as_json() for child in self.children]} if self.children else {}),
             "started": iso_of(self.started) if self.started is not None else None,
             "ended": iso_of(self.ended) if self.ended is not None else None,
             "counts": dict(self.counts),
@@ -102,6 +109,7 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         _line_of(program, told),
         execution.started_by,
         outside,
+        _children_of(runtime, execution.execution_id, error),
     )
 
 
@@ -116,6 +124,14 @@ def _line_of(program: Program, error: Json) -> str:
     from noetl.app.failed_templates import line_of
 
     return line_of(program, error)
+
+
+def _children_of(runtime: Runtime, execution_id: str, error: Json) -> tuple[FailedChild, ...]:
+    if not isinstance(error, dict) or "cause" not in error:
+        return ()
+    from noetl.app.failed_children import failed_children
+
+    return tuple(failed_children(runtime, execution_id, error))
 
 
 def _located_row(program: Program, row: Json) -> Json:

@@ -2,9 +2,10 @@
 
 import gc
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from noetl.app.verifier import only_own, verifier
@@ -17,10 +18,15 @@ from noetl_ir.plan_format import HEADER, PlanError, digest_of, open_plan
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from noetl_ir.plan_sources import SourcedPlan
+
 PLAN_SUFFIX = ".ir"
 SOURCE_SUFFIXES = (".yaml", ".yml")
-_Compile: TypeAlias = "Callable[[Path], bytes]"
-"""Compiles a playbook file to plan bytes; raises NotFound when it does not compile."""
+CompileFile: TypeAlias = "Callable[[Path], tuple[bytes, Mapping[str, bytes]]]"
+"""Compiles a playbook file to plan bytes, with the sources of the plan and of those that it embeds by their digests;
+raises NotFound when it does not compile.
+"""
+_NONE: "Mapping[str, bytes]" = MappingProxyType({})
 
 
 WORTH = 32 << 10
@@ -62,32 +68,46 @@ def _render_block(text: str, scope: Scope) -> str:
 class Programs:
     """Finds programs, each read once. `folders` is the catalogue, `compiler` compiles a source found in it."""
 
-    def __init__(self, store: Store, folders: "tuple[Path, ...]", compiler: _Compile) -> None:
+    def __init__(self, store: Store, folders: "tuple[Path, ...]", compiler: CompileFile) -> None:
         self._store = store
         self._folders = folders
         self._compile = compiler
         self._known: dict[str, Program] = {}
 
-    def add_plan(self, data: bytes, *, compiled: bool = False, source: bytes = b"") -> Program:
-        """A program from plan bytes, kept in the store by its digest, with the `source` that it was compiled from.
+    def add_plan(self, data: bytes, *, compiled: bool = False, sources: "Mapping[str, bytes]" = _NONE) -> Program:
+        """A program from plan bytes, kept in the store by its digest, with the `sources` that it and the plans that it
+        embeds were compiled from, by their digests.
 
         Bytes from outside are verified in any case. Bytes that were `compiled` here are trusted like stored ones: where
         the store has a seal for them, they are not verified again.
         """
         program = self.read_plan(data, compiled=compiled)
-        self.add_program(program, source)
+        self.add_program(program, sources)
         return program
 
     def read_plan(self, data: bytes, *, compiled: bool = False) -> Program:
         """A program from plan bytes, as `add_plan` has it, that is not put into the store."""
         return self._stored(data) if compiled else self._keep(data)
 
-    def add_program(self, program: Program, source: bytes = b"") -> None:
-        """Keep a program that was made in this process, as if its bytes had been given."""
+    def add_program(self, program: Program, sources: "Mapping[str, bytes]" = _NONE, *, registered: bool = False) -> int:
+        """Keep a program that was made in this process, as if its bytes had been given; its version (`put_plan`)."""
         self._known[program.digest] = program
-        self._store.put_plan(program.digest, program.plan.path or program.plan.name, program.bytes)
-        if source:
-            self._store.put_source(program.digest, source)
+        path, lacking = program.plan.path or program.plan.name, self._lacking(program, sources)
+        return self._store.put_plan(program.digest, path, program.bytes, registered=registered, sources=lacking)
+
+    def keep_program(self, program: Program, sources: "Mapping[str, bytes]" = _NONE) -> None:
+        """Keep a program for executions, which makes it a version of its path only where there is none."""
+        path, lacking = program.plan.path or program.plan.name, self._lacking(program, sources)
+        self._store.keep_plan(program.digest, path, program.bytes, lacking)
+
+    def _lacking(self, program: Program, sources: "Mapping[str, bytes]") -> "Sequence[SourcedPlan]":
+        """The plans that the store has no source of, and will have."""
+        # The usual case first: all are there, and no plan is looked into.
+        if not sources or not (names := self._store.without_source([*sources])):
+            return ()
+        from noetl_ir.plan_sources import sourced_plans
+
+        return [*sourced_plans(program.bytes, {name: sources[name] for name in names}, program.plan)]
 
     def load(self, digest: str) -> Program:
         """The program that an execution runs; raises NotFound."""
@@ -145,7 +165,7 @@ class Programs:
             if file.suffix not in SOURCE_SUFFIXES or not file.is_file() or not says.search(file.read_bytes()):
                 continue
             try:
-                found = self._keep(self._compile(file))
+                found = self._compiled(file)
             except NotFound as problem:
                 problems.append(problem)
                 continue
@@ -160,9 +180,15 @@ class Programs:
             # The path comes from a playbook, and may be computed: `../../etc` or a link out of the folder is refused
             # after it is resolved.
             if file.is_relative_to(root) and file.is_file():
-                data = file.read_bytes() if file.suffix == PLAN_SUFFIX else self._compile(file)
-                return self._keep(data)
+                return self._keep(file.read_bytes()) if file.suffix == PLAN_SUFFIX else self._compiled(file)
         return None
+
+    def _compiled(self, file: "Path") -> Program:
+        """The program of a playbook file, whose sources come into the store with it when it is called."""
+        data, sources = self._compile(file)
+        program = self._keep(data)
+        program.sourced = lambda: self._lacking(program, sources)
+        return program
 
     def _stored(self, data: bytes) -> Program:
         """A program from bytes that were kept: read through once by each version, whatever others there were.

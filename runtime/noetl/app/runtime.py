@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from noetl.app.adapters import open_blobs, open_outputs, open_store, secrets_beside
 from noetl.app.identities import IDS
-from noetl.app.programs import Programs
+from noetl.app.programs import CompileFile, Programs
 from noetl.app.task_environment import TaskLog
 from noetl.engine.program import Program
 from noetl.host.environment import NO_ENVIRONMENT, Environment
@@ -77,7 +77,7 @@ class Runtime:
         blobs: Blobs,
         secrets_path: str,
         settings: Settings,
-        compiler: Callable[[Path], bytes],
+        compiler: CompileFile,
         outputs: Callable[[], Outputs],
         keep: Keep = at_once,
     ) -> None:
@@ -131,7 +131,7 @@ class Runtime:
 
 
 @contextmanager
-def open_runtime(url: str, settings: Settings, compiler: Callable[[Path], bytes]) -> Iterator[Runtime]:
+def open_runtime(url: str, settings: Settings, compiler: CompileFile) -> Iterator[Runtime]:
     """Open the store at a URL with the blobs beside it; raises StoreFailure."""
     keep: Keep = StoreRetry(settings.store_timeout, settings.say) if settings.waits else at_once
     store: Store = keep(lambda: open_store(url))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noetl.app.ending import Ending
-from noetl.cli.failures import excerpt_lines, failure_text, place_text, response_lines
+from noetl.cli.failures import error_lines, failure_text, place_text
 from noetl.cli.stores import command_with, path_of
 from noetl.cli.text import amount, duration, escaped, json_text
 from noetl_cli import lazy_click as click
@@ -33,7 +33,7 @@ def _tell_people(ending: Ending, url: str) -> None:
     click.echo(f"{ending.status}: {escaped(ending.playbook)}{after}, {', '.join(counts)}")
     if ending.error is not None:
         click.echo(f"error: {place_text(ending.error)}{failure_text(ending.error)}")
-        for line in (*response_lines(ending.error), *excerpt_lines(ending.error, ending.line)):
+        for line in error_lines(ending):
             click.echo(line)
     if ending.reason:
         click.echo(f"reason: {escaped(ending.reason)}")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from noetl.cli.text import escaped
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
+
+if TYPE_CHECKING:
+    from noetl.app.ending import Ending
 
 _DEPTH = 5
 """How many causes are told: more are no help."""
@@ -115,3 +119,19 @@ def excerpt_lines(error: Json, line: str) -> Iterator[str]:
 
     span = Span(*(int(str(at[name])) for name in ("line", "column", "end_line", "end_column")))
     yield from excerpt(span, _OneLine(str(at["file"]), line), len(str(span.line)), "", PLAIN)
+
+
+def error_lines(ending: Ending) -> Iterator[str]:
+    """The lines below an error: the response that it was about, the line of the source that it is in, and the children
+    that it came from with theirs.
+    """
+    if not ending.children:
+        yield from response_lines(ending.error)
+    yield from excerpt_lines(ending.error, ending.line)
+    for child in ending.children:
+        depth = _DEPTH if child is ending.children[-1] else 1
+        told = f"{place_text(child.error)}{failure_text(child.error, depth)}"
+        yield f"in {escaped(child.playbook)}, execution {child.execution_id}: {told}"
+        if child is ending.children[-1]:
+            yield from response_lines(child.error)
+        yield from excerpt_lines(child.error, child.line)

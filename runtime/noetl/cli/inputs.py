@@ -6,8 +6,10 @@ YAML is read by the compiler alone, in a process of its own: for the playbook as
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from noetl.cli.text import Problem, escaped
@@ -55,11 +57,13 @@ _MAX_DEPTH = 200
 
 
 class PlanSource(NamedTuple):
-    """The bytes of a plan, and whether they were compiled here of what was given: of the `source`, then."""
+    """The bytes of a plan, whether they were compiled here, and the sources of it and of the plans that it embeds, by
+    their digests: none where a plan was given that has none beside it.
+    """
 
     data: bytes
     compiled: bool
-    source: bytes = b""
+    sources: Mapping[str, bytes] = MappingProxyType({})
 
 
 def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str) -> PlanSource:
@@ -70,25 +74,37 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
     """
     data = read_input(name)
     if data.startswith(MAGIC):
-        return PlanSource(data, compiled=False)
+        return PlanSource(data, compiled=False, sources=_sources_beside(name))
     # A playbook in JSON is YAML too, and goes to the compiler: only the name of the format tells the two apart.
     if data.lstrip()[:1] == b"{" and b'"noetl-plan"' in data:
-        return PlanSource(_from_json(name, data), compiled=False)
+        return PlanSource(_from_json(name, data), compiled=False, sources=_sources_beside(name))
     from pathlib import Path
 
     from noetl.clients.compiler import CompileError, compile_playbook
 
     try:
-        if name == STANDARD_INPUT:
-            plan, said = compile_playbook(Path(name), folders, data)
-        else:
-            plan, said = compile_playbook(Path(name), folders)
+        made = compile_playbook(Path(name), folders, data if name == STANDARD_INPUT else b"")
     except CompileError as problem:
         click.echo(_told(_without_notes(str(problem), name)), err=True)
         raise Problem(f"{name} does not compile; {undone}") from None
-    if said and not quiet:
-        click.echo(_told(_without_notes(said, name)), err=True)
-    return PlanSource(plan, compiled=True, source=data)
+    if made.said and not quiet:
+        click.echo(_told(_without_notes(made.said, name)), err=True)
+    return PlanSource(made.plan, compiled=True, sources=made.sources)
+
+
+def _sources_beside(name: str) -> dict[str, bytes]:
+    """The sources that `noetlc compile --sources` wrote beside the file of a plan; none where there are none."""
+    from noetl_ir.plan_sources import ENDING, BadSources, read_sources
+
+    beside = name + ENDING
+    if name == STANDARD_INPUT or not os.path.isfile(beside):
+        return {}
+    try:
+        return read_sources(read_input(beside))[0]
+    except BadSources as problem:
+        raise Problem(
+            f"{escaped(beside)}: {problem}; write it again with `noetlc compile --sources`, or remove it"
+        ) from None
 
 
 def program_from(runtime: Runtime, found: PlanSource) -> Program:

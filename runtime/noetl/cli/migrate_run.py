@@ -71,7 +71,7 @@ def migrate_run(execution: str, plan: str, folders: tuple[Path, ...], dry_run: b
             return _tell(planned.as_json(), as_json=as_json)
         if planned.hindrances:
             raise Problem(_hindered([one.as_text() for one in planned.hindrances]))
-        runtime.keep(lambda: runtime.programs.add_program(program, found.source))
+        runtime.keep(lambda: runtime.programs.add_program(program, found.sources))
         after = _length(runtime, row)
         row = _asked(runtime, row, program.digest, after)
     return _done(row, program.digest, url, as_json=as_json)

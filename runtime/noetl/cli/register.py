@@ -23,7 +23,7 @@ def register(source: str, folders: tuple[Path, ...], server: str, as_json: bool)
     It becomes the newest version of its path, unless it is that already.
     """
     plan = plan_bytes(source, folders, quiet=False, undone="nothing was registered")
-    row = register_at(server, plan.data, plan.source)
+    row = register_at(server, plan.data, plan.sources)
     if as_json:
         click.echo(json_text(row))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from time import sleep
 
@@ -9,6 +10,7 @@ from noetl.cli.stores import SERVER_VARIABLE, problem_of, server_url
 from noetl.cli.text import Problem
 from noetl.ports import StoreFailure
 from noetl.store.http import Connection, NoResponse, NotThere, RemoteStore
+from noetl.store.http.sent_plans import sent_plan
 from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 
@@ -75,24 +77,21 @@ def all_pages(server: str, path: str) -> list[dict[str, Json]]:
         raise problem_of(problem) from None
 
 
-def register_at(server: str, plan: bytes, source: bytes) -> dict[str, Json]:
-    """Give a plan to the catalogue of a server, and the source that it was compiled from, if it was; the row that it
-    got.
+def register_at(server: str, plan: bytes, sources: Mapping[str, bytes]) -> dict[str, Json]:
+    """Give a plan to the catalogue of a server, and the sources that it and what it embeds were compiled from, by the
+    digests of their plans; the row that it got.
     """
-    return _sent_plan(server, "/playbooks", plan, source)
+    return _sent_plan(server, "/playbooks", plan, sources)
 
 
-def keep_at(server: str, plan: bytes, source: bytes) -> str:
-    """Have a server keep a plan, as no version of its path, and the source that it was compiled from; its digest."""
-    return str(_sent_plan(server, "/plans", plan, source)["playbook_id"])
+def keep_at(server: str, plan: bytes, sources: Mapping[str, bytes]) -> str:
+    """Have a server keep a plan, as no version of its path, and the sources that it was compiled from; its digest."""
+    return str(_sent_plan(server, "/plans", plan, sources)["playbook_id"])
 
 
-def _sent_plan(server: str, path: str, plan: bytes, source: bytes) -> dict[str, Json]:
+def _sent_plan(server: str, path: str, plan: bytes, sources: Mapping[str, bytes]) -> dict[str, Json]:
     try:
         with closing(Connection(server)) as connection:
-            row = connection.object_of(connection.ask("POST", path, raw=plan))
-            if source:  # an older server keeps none, and says that there is no such address
-                connection.ask("PUT", f"/plans/{row['playbook_id']}/source", raw=source)
-            return row
+            return sent_plan(connection, path, plan, sources)
     except StoreFailure as problem:
         raise problem_of(problem) from None

@@ -105,7 +105,7 @@ def rerun(
         _check(planned, is_scripted=options.is_scripted)
         if found is not None:
             # Only now: whoever just looks leaves no version behind that a start by path would take.
-            runtime.keep(partial(runtime.programs.add_program, program, found.source))
+            runtime.keep(partial(runtime.programs.add_program, program, found.sources))
         _begin(runtime, planned, _key(key, planned, wish), url)
         shown.say(f"{planned.execution_id}: {escaped(row.playbook)}, {_summary(planned)}")
         go = partial(_resume, program, planned.execution_id)

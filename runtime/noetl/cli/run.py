@@ -162,7 +162,7 @@ def _folder(source: str) -> str:
 
 def _kept(runtime: Runtime, source: str, plan: PlanSource) -> Program:
     try:
-        return runtime.keep(lambda: runtime.programs.add_plan(plan.data, compiled=plan.compiled, source=plan.source))
+        return runtime.keep(lambda: runtime.programs.add_plan(plan.data, compiled=plan.compiled, sources=plan.sources))
     except NotFound as problem:
         raise Problem(f"{source}: {problem}") from None
 

@@ -99,8 +99,8 @@ def named_plan(what: str, folders: tuple[Path, ...], server: str, *, registers: 
     if what == STANDARD_INPUT or os.path.isfile(what):
         plan = plan_bytes(what, folders, quiet=False, undone="nothing was started" if registers else "nothing was done")
         if registers:
-            return {"playbook_id": register_at(server, plan.data, plan.source)["playbook_id"]}
-        return {"playbook_id": keep_at(server, plan.data, plan.source)}
+            return {"playbook_id": register_at(server, plan.data, plan.sources)["playbook_id"]}
+        return {"playbook_id": keep_at(server, plan.data, plan.sources)}
     path, at, version = what.rpartition("@")
     if not at:
         return {"path": what}

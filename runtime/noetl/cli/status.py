@@ -11,7 +11,7 @@ from noetl.app.ending import Ending
 from noetl.app.picture import Activity, Why, not_known, place_of, queue_now, rows_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import Snapshot, is_driven, snapshot_of
-from noetl.cli.failures import excerpt_lines, failure_text, place_text, response_lines
+from noetl.cli.failures import error_lines, failure_text, place_text
 from noetl.cli.list import status_text
 from noetl.cli.sentences import row_text
 from noetl.cli.stores import (
@@ -116,7 +116,7 @@ def _tell(
     click.echo(", ".join([*done, amount(counts["passed_errors"], "passed error"), amount(execution.position, "event")]))
     if ending.error is not None:
         click.echo(f"failure: {place_text(ending.error)}{failure_text(ending.error)}")
-        for line in (*response_lines(ending.error), *excerpt_lines(ending.error, ending.line)):
+        for line in error_lines(ending):
             click.echo(line)
     if ending.reason:
         click.echo(f"reason: {escaped(ending.reason)}")

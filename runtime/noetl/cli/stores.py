@@ -269,11 +269,12 @@ def owning_root(runtime: Runtime, row: ExecutionRow) -> Iterator[None]:
             yield
 
 
-def _compiled(path: Path, folders: tuple[Path, ...]) -> bytes:
+def _compiled(path: Path, folders: tuple[Path, ...]) -> tuple[bytes, dict[str, bytes]]:
     """Compile a child found in a catalogue folder; raises NotFound."""
     from noetl.clients.compiler import CompileError, compile_playbook
 
     try:
-        return compile_playbook(path, folders)[0]
+        plan, sources, _ = compile_playbook(path, folders)
     except CompileError as problem:
         raise NotFound(f"{path} does not compile: {problem}") from None
+    return plan, sources

@@ -14,6 +14,8 @@ from pathlib import Path, PurePosixPath
 
 from noetl.host.processes import child_environ
 from noetl_ir.expr import Json
+from noetl_ir.plan_sources import ENDING, read_sources
+from noetl_ir.records import NamedTuple
 
 SECONDS = 120
 MEMORY = 4 << 30
@@ -34,25 +36,28 @@ class CompileError(Exception):
         self.code = code
 
 
-def compile_playbook(source: Path, folders: Sequence[Path], data: bytes = b"") -> tuple[bytes, str]:
-    """The plan bytes of a playbook file, and what the compiler said about it. Raises CompileError.
+class CompiledPlaybook(NamedTuple):
+    """The bytes of a plan, the sources of it and of the plans that it embeds by their digests, and what the compiler
+    said.
+    """
+
+    plan: bytes
+    sources: dict[str, bytes]
+    said: str = ""
+
+
+def compile_playbook(source: Path, folders: Sequence[Path], data: bytes = b"") -> CompiledPlaybook:
+    """The plan of a playbook file. Raises CompileError.
 
     `data` is the playbook itself where `source` is standard input, which the caller has read.
     """
     with tempfile.TemporaryDirectory(prefix="noetl-") as folder:
-        target = Path(folder) / "plan.ir"
-        words = ["compile", "-o", str(target)]
-        for catalogue in folders:
-            words += ["--path", str(catalogue)]
-        _, said = _run("noetlc.cli", [*words, "--", str(source)], data, str(source))
-        # With several documents the compiler writes several plans, under names of their own.
-        if not target.exists():
-            raise CompileError(f"{source}: {_SEVERAL}", FINDINGS)
-        return target.read_bytes(), said
+        words = [word for catalogue in folders for word in ("--path", str(catalogue))]
+        return _compiled(Path(folder, "plan.ir"), [*words, "--", str(source)], data, str(source))
 
 
-def compile_source(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
-    """The plan bytes of a playbook that came from elsewhere, as if it lay in a file of that name. Raises CompileError.
+def compile_source(data: bytes, name: str, folders: Sequence[Path]) -> CompiledPlaybook:
+    """The plan of a playbook that came from elsewhere, as if it lay in a file of that name. Raises CompileError.
 
     The plan names it so where something fails, and is the same as that of the file.
     """
@@ -64,13 +69,20 @@ def compile_source(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
             Path(folder, source).write_bytes(data)
         except (OSError, ValueError):
             raise CompileError(f"`{name}` cannot be the name of a file", USAGE) from None
-        target = Path(made, "plan.ir")
         # Absolute, as the compiler runs in the temporary folder, so that the plan names its source as the caller did.
         words = [word for catalogue in folders for word in ("--path", str(catalogue.absolute()))]
-        _run("noetlc.cli", ["compile", "-o", str(target), *words, "--", str(source)], b"", name, folder)
-        if not target.exists():
-            raise CompileError(f"{name}: {_SEVERAL}", FINDINGS)
-        return target.read_bytes()
+        return _compiled(Path(made, "plan.ir"), [*words, "--", str(source)], b"", name, folder)
+
+
+def _compiled(
+    target: Path, words: Sequence[str], data: bytes, name: str, folder: str | None = None
+) -> CompiledPlaybook:
+    _, said = _run("noetlc.cli", ["compile", "--sources", "-o", str(target), *words], data, name, folder)
+    # With several documents the compiler writes several plans, under names of their own.
+    if not target.exists():
+        raise CompileError(f"{name}: {_SEVERAL}", FINDINGS)
+    sources, _ = read_sources(Path(f"{target}{ENDING}").read_bytes())
+    return CompiledPlaybook(target.read_bytes(), sources, said)
 
 
 def suite_bytes(source: Path, folders: Sequence[Path], wish: str = "") -> tuple[bytes, str]:

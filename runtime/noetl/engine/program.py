@@ -8,6 +8,7 @@ of a step stand together in the net, and what takes from a place is of the step 
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from noetl.engine.columns import Columns, field
 from noetl_ir import evaluate
@@ -17,6 +18,9 @@ from noetl_ir.locks import lock_places, sections_of, takes_of, tests_of
 from noetl_ir.plan import LoopEnd, LoopSignal, Plan
 from noetl_ir.resets import Reset, resets_of
 from noetl_ir.settling import Settled, settled_joins, settled_tests
+
+if TYPE_CHECKING:
+    from noetl_ir.plan_sources import SourcedPlan
 
 
 class Missing(Exception):
@@ -57,7 +61,8 @@ class Program:
 
     `data` are the plan's bytes; `blocks` renders block templates, on a worker. `locks` are what a step takes,
     `run_locks` those of them that its run holds; the others are `sections`, each with where its steps hold it.
-    `source` gives the text that the plan was compiled from, None where nobody has it.
+    `source` gives the text that the plan was compiled from, None where nobody has it; `sourced` the plans with sources
+    that come into a store with it, where it was compiled as its run was called.
     """
 
     __slots__ = (
@@ -91,12 +96,14 @@ class Program:
         "run_locks",
         "sections",
         "source",
+        "sourced",
         "step_numbers",
     )
 
     def __init__(self, plan: Plan, digest: str, data: bytes = b"", blocks: evaluate._Blocks | None = None) -> None:
         self.plan = plan
         self.source: Callable[[], bytes | None] = lambda: None
+        self.sourced: Callable[[], Sequence[SourcedPlan]] = lambda: ()
         self.bytes = data
         self._blocks = blocks
         self.digest = digest

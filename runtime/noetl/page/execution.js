@@ -2,7 +2,7 @@
 
 import { cancel, request, signal } from './actions.js';
 import { badge, execution, h, prose, say, show, sign, trouble, wordsOf } from './dom.js';
-import { problem } from './failures.js';
+import { failedChildren, problem } from './failures.js';
 import { tell } from './forms.js';
 import { Frames } from './frames.js';
 import { items } from './items.js';
@@ -206,7 +206,7 @@ export function executionView(id, query, person) {
       h('div', { class: 'title' }, h('h1', null, d.playbook), badge(status), h('span', { class: 'gap' }), h('div', { class: 'acts' }, act)), h('p', { class: 'facts' }, facts));
     failure.hidden = !(d.error || d.reason);
     // What somebody ended is no failure, and does not look like one.
-    if (!failure.hidden) show(failure, d.error ? problem(d.error, choose, d.digest) : h('p', { class: `reason ${status}` }, sign(status), prose(d.reason)));
+    if (!failure.hidden) show(failure, d.error ? [problem(d.error, choose, d.digest), failedChildren(d.failed_children || [])] : h('p', { class: `reason ${status}` }, sign(status), prose(d.reason)));
   }
 
   /** @type {Promise<void> | null} */

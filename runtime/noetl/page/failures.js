@@ -1,6 +1,6 @@
 // Failures for people: what went wrong, what led to it, and where that stands in the source.
 
-import { h } from './dom.js';
+import { execution, h } from './dom.js';
 import { excerpt } from './source.js';
 
 /** How many errors are told, one the cause of the other: more are no help. */
@@ -21,6 +21,16 @@ export function problem(error, choose, digest, excerpts = true) {
   const at = placeOf(error);
   return h('div', { class: 'problem' }, h('strong', null, error.code || 'error'), error.step && choose ? h('button', { type: 'button', class: 'bare', onclick: () => choose(error.step) }, `${error.step}${itemOf(error)}${error.task && !error.task.startsWith('__') ? ` / ${error.task}` : ''}`) : null,
     at ? h('code', null, at) : null, h('pre', null, told({ ...error, code: '' }) + cause(error, DEPTH - 1)), details(error), at && excerpts ? excerpt(digest, error.at, lineOf(error)) : null);
+}
+
+/** The children that an execution failed through, callers first, each with its error and the line of its source.
+ * @param {{execution_id: string, playbook: string, playbook_id: string, error: any}[]} children
+ */
+export function failedChildren(children) {
+  return children.map((child) => {
+    const look = (/** @type {string} */ step) => location.assign(`#/executions/${encodeURIComponent(child.execution_id)}?step=${encodeURIComponent(step)}`);
+    return h('div', { class: 'child' }, h('p', null, `in ${child.playbook}, execution `, execution(child.execution_id)), problem(child.error, look, child.playbook_id));
+  });
 }
 
 /** The index of the iteration that an error of a loop is of, as `[1]`. @param {any} error @returns {string} */

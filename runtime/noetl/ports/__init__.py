@@ -20,6 +20,7 @@ from noetl_ir.records import NamedTuple
 if TYPE_CHECKING:
     from noetl.ports.purges import Purges
     from noetl.ports.queries import Condition, ExecutionAttribute
+    from noetl_ir.plan_sources import SourcedPlan
 
 
 class Conflict(Exception):
@@ -289,17 +290,20 @@ class Store(Protocol):
 
     # Under one digest there is one plan for ever: a log names its plan by digest alone, and is folded with it years
     # later.
-    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
-        """Keep a plan as the newest version of its playbook path, unless it is that already; returns the version.
+    def put_plan(
+        self, digest: str, path: str, data: bytes, *, registered: bool = False, sources: "Sequence[SourcedPlan]" = ()
+    ) -> int:
+        """Keep a plan as the newest version of its playbook path, unless it is that already; returns the version. With
+        it are kept the `sources` of it and of plans that it embeds, and these plans: all or nothing.
 
         Once a version of a path is `registered`, only what is registered is one: another plan is kept, and is none (0).
         Raises Conflict: its digest has other bytes.
         """
         ...
 
-    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
-        """Keep a plan for executions that ran it; it is a version of its playbook path where that has none. Raises
-        Conflict.
+    def keep_plan(self, digest: str, path: str, data: bytes, sources: "Sequence[SourcedPlan]" = ()) -> None:
+        """Keep a plan for executions that ran it, with its `sources` as `put_plan` does; it is a version of its
+        playbook path where that has none. Raises Conflict.
         """
         ...
 
@@ -316,6 +320,10 @@ class Store(Protocol):
     # Sources that differ in what means nothing, as comments, have one plan: any of them explains it.
     def put_source(self, digest: str, text: bytes) -> None:
         """Keep the source that a plan of the store was compiled from, for people to read; the first one stays."""
+        ...
+
+    def without_source(self, digests: Sequence[str]) -> list[str]:
+        """The plans among some, known here or not, of which there is no source."""
         ...
 
     # To verify a plan takes longer than to read it, and each process would do it anew. Sealed with the store's key, as

@@ -119,7 +119,9 @@ class ChildCalls:
         if not is_driven:
             self._keep(lambda: self._owned.own(child_id))
         if there is None:
-            self._keep(lambda: self._store.keep_plan(program.digest, program.plan.path, program.bytes))
+            self._keep(
+                lambda: self._store.keep_plan(program.digest, program.plan.path, program.bytes, program.sourced())
+            )
             # Before the child is there: from its first event on it holds the places that it runs under.
             if rows := rows_under(owned, child_id, request.under):
                 self._keep(lambda: self._store.change_places(lambda _: rows))

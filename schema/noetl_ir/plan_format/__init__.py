@@ -9,7 +9,7 @@ keys of mappings keep the order of the file, which is part of a playbook's meani
 are not written. A plan never changes meaning under the same version.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar, cast
 
 from noetl_ir import codec
@@ -151,6 +151,17 @@ def digest_of(data: bytes) -> str:
     if len(data) < HEADER or not data.startswith(MAGIC):
         raise PlanError("this is not a plan")
     return data[_LENGTHS:HEADER].hex()
+
+
+def digests_in(data: bytes) -> Iterator[str]:
+    """The digests of a plan and of those that it embeds, and these, without reading them: some may come twice, and of
+    damaged bytes those before the damage.
+    """
+    at = 0
+    # The plans in a plan lie behind its body, each before those that it embeds itself.
+    while data.startswith(MAGIC, at) and len(data) >= at + HEADER:
+        yield data[at + _LENGTHS : at + HEADER].hex()
+        at += HEADER + int.from_bytes(data[at + len(MAGIC) + 2 : at + _LENGTHS], "big")
 
 
 def _read(data: bytes, rows: "_Kept", *, verified: bool = False) -> Plan:

@@ -9,8 +9,9 @@ import pytest
 
 from command_line import Run, put
 from nets import HEAD, steps
-from noetl_ir.plan_format import read_plan
+from noetl_ir.plan_format import digest_of, read_plan
 from noetl_ir.plan_format.json import plan_from_json
+from noetl_ir.plan_sources import read_sources
 from noetl_ir.words import STANDING
 from noetlc.rules import every_code
 
@@ -28,6 +29,31 @@ def test_compile_writes_the_plan_beside_the_playbook(run: Run) -> None:
     assert run("compile", "a.yaml") == (0, "", "")
     assert files() == ["a.ir", "a.yaml"]
     assert read_plan(Path("a.ir").read_bytes()).source == "a.yaml"
+
+
+def test_sources_are_written_beside_the_plan_which_stays_the_same(run: Run) -> None:
+    child = HEAD.replace("t/t", "t/c") + steps("step: start")
+    put("c.yaml", child)
+    put("a.yaml", HEAD + steps("step: start, tool: {kind: playbook, path: ./c.yaml}"))
+    assert run("compile", "a.yaml", "--path", ".", "-o", "plain.ir").status == 0
+    assert run("compile", "a.yaml", "--path", ".", "--sources").status == 0
+    assert run("compile", "a.yaml", "--path", ".", "--sources", "--format", "json").status == 0
+    assert files() == ["a.ir", "a.ir.json", "a.ir.json.sources", "a.ir.sources", "a.yaml", "c.yaml", "plain.ir"]
+    data = Path("a.ir").read_bytes()
+    assert data == Path("plain.ir").read_bytes()
+    sources = {digest_of(data): Path("a.yaml").read_bytes(), read_plan(data).children[0].digest: child.encode()}
+    assert read_sources(Path("a.ir.sources").read_bytes()) == (sources, b"")
+    assert Path("a.ir.json.sources").read_bytes() == Path("a.ir.sources").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "words", [("a.yaml", "--format", "canonical"), ("a.yaml", "-o", "-", "--format", "json"), ("-", "--format", "json")]
+)
+def test_sources_need_a_plan_to_lie_beside(run: Run, words: tuple[str, ...]) -> None:
+    put("a.yaml", GOOD)
+    done = run("compile", "--sources", *words)
+    assert done.status == 2 and "--sources" in done.err
+    assert files() == ["a.yaml"]
 
 
 def test_a_failed_compile_writes_nothing(run: Run) -> None:

@@ -232,7 +232,7 @@ def test_registered_is_what_is_of_the_team_with_all_that_it_calls(teams: Teams) 
 
 def test_what_was_compiled_in_is_looked_into(teams: Teams, tmp_path: Path) -> None:
     (tmp_path / "inner.yaml").write_bytes(_source("team-a/inner", CALLS % "team-b/one"))
-    plan = compile_source(_source("team-a/outer", CALLS % "team-a/inner"), "outer.yaml", [tmp_path])
+    plan = compile_source(_source("team-a/outer", CALLS % "team-a/inner"), "outer.yaml", [tmp_path]).plan
     assert [child.path for child in read_plan(plan).children] == ["team-a/inner"]
     told = teams.ask("POST", "/playbooks", plan)
     assert told.status_code == 403 and "`team-b/one` is out of your scope" in told.json()["detail"], told.text
@@ -244,10 +244,10 @@ def test_a_file_of_the_team_that_is_a_playbook_of_another_is_none_of_its_own(tmp
     (tmp_path / "team-a").mkdir()
     (tmp_path / "team-a" / "theirs.yaml").write_bytes(_source("team-b/inner"))
 
-    def compiled(file: Path) -> bytes:
-        return compile_source(file.read_bytes(), file.name, [])
+    def compiled(file: Path) -> tuple[bytes, dict[str, bytes]]:
+        return compile_source(file.read_bytes(), file.name, [])[:2]
 
-    plan = compile_source(_source("team-a/outer", CALLS % "team-a/theirs"), "outer.yaml", [])
+    plan = compile_source(_source("team-a/outer", CALLS % "team-a/theirs"), "outer.yaml", []).plan
     assert not read_plan(plan).children
     url = f"sqlite:///{tmp_path}/noetl.db"
     with open_runtime(url, Settings(root=tmp_path, folders=(tmp_path,)), compiled) as runtime:

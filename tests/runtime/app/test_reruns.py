@@ -32,7 +32,7 @@ class Dead(BaseException):
     """The process has died here."""
 
 
-def no_compiler(path: Path) -> bytes:
+def no_compiler(path: Path) -> tuple[bytes, dict[str, bytes]]:
     raise AssertionError(path)
 
 

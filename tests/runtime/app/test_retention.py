@@ -21,6 +21,7 @@ from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.snapshots import result_of
 from noetl.ports import ExecutionRow, StoreFailure
 from noetl.ports.queries import ExecutionAttribute
+from noetl_ir.plan_format import digests_in
 
 DAY = 86_400_000_000
 # A child, values outside of the log of both, and output.
@@ -258,6 +259,29 @@ def test_a_bundle_brings_all_back_as_it_was(ran: Path, tmp_path: Path) -> None:
             check_whole(runtime, row)
             assert runtime.store.source(row.plan_digest) == PLAYBOOK.encode()
             assert [plan.version for plan in runtime.store.plans()] == [1, 1]
+
+
+def test_a_bundle_brings_the_sources_of_children_back_too(tmp_path: Path) -> None:
+    """Also of one that did not run: a rerun may come to it."""
+    (tmp_path / "t.yaml").write_text(PLAYBOOK.replace("\"print('hello')", '"print(1 / 0)'))
+    (tmp_path / "child.yaml").write_text(CHILD)
+    assert noetl(tmp_path, "run", "t.yaml", "--quiet", "--path", ".").returncode == 1
+    with opened(tmp_path) as runtime:
+        row = root_of(runtime)
+        data = runtime.store.plan_bytes(row.plan_digest)
+        assert data is not None
+        _, child = digests_in(data)
+        path = Archive(runtime, str(tmp_path / "kept"))([row])
+    with opened(tmp_path / "elsewhere") as runtime:
+        read_bundle(runtime, path)
+        assert runtime.store.source(child) == CHILD.encode()
+        # A source of a plan that is none of the family is nobody's.
+        other = _rewritten(path, "no such member", None)
+    with zipfile.ZipFile(other, "a") as archive:
+        archive.writestr(f"sources/{'e' * 64}", b"of no plan")
+    with opened(tmp_path / "again") as runtime:
+        read_bundle(runtime, other)
+        assert runtime.store.source("e" * 64) is None
 
 
 def test_what_is_in_a_bundle_is_found_in_it(ran: Path, tmp_path: Path) -> None:

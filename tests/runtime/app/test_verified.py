@@ -60,7 +60,7 @@ def store(path: Path) -> Iterator[Store]:
 
 def opened(store: Store) -> Programs:
     """The programs of a process that begins now."""
-    return Programs(store, (), lambda path: b"")
+    return Programs(store, (), lambda path: (b"", {}))
 
 
 def test_a_stored_plan_is_verified_once(store: Store, verified: list[str]) -> None:

@@ -135,7 +135,7 @@ def paused(folder: Path, name: str, called: Callable[[Runtime, Program, Event], 
         return {row.execution_id: row.playbook for row in runtime.store.executions()}
 
 
-def _no_compiler(path: Path) -> bytes:
+def _no_compiler(path: Path) -> tuple[bytes, dict[str, bytes]]:
     raise AssertionError(f"asked to compile {path}")
 
 

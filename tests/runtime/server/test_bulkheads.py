@@ -204,7 +204,7 @@ workflow:
         assert ran.ran("mended") == 1 and "secret" not in str(ran.log)
 
 
-def no_compiler(path: Path) -> bytes:
+def no_compiler(path: Path) -> tuple[bytes, dict[str, bytes]]:
     raise AssertionError(path)
 
 

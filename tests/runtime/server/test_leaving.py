@@ -31,7 +31,7 @@ workflow:
 SCRIPT = read_script({"outcomes": [{"step": "long", "takes": 50, "outcome": {}}, {"takes": 3, "outcome": {}}]})
 
 
-def _no_compiler(path: object) -> bytes:
+def _no_compiler(path: object) -> tuple[bytes, dict[str, bytes]]:
     raise AssertionError(path)
 
 

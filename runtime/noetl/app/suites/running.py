@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 from noetl.app.adapters import open_blobs, open_outputs, open_store
 from noetl.app.composition import Driver, driver_of
@@ -176,7 +177,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _runtime(folder: str, settings: Settings) -> Runtime:
-    def refuse(path: Path) -> bytes:
+    def refuse(path: Path) -> NoReturn:
         raise NotFound(f"{path}: a child playbook of a test is one that is compiled in (--path)")
 
     # A file beside the folder and not in it: no tool may look for it there.

@@ -22,6 +22,7 @@ from noetl.ports.purges import Purges
 from noetl.ports.queries import ExecutionAttribute, Junction, QueryTerm, pattern_for, written_query
 from noetl.store.http.documents import attributes_of, micros_of, no_server_of_ours, not_from_here
 from noetl.store.http.mailbox import RemoteMailbox
+from noetl.store.http.sent_plans import sent_plan
 from noetl_ir import codec
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import PlanError, digest_of
@@ -29,6 +30,8 @@ from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     import httpx
+
+    from noetl_ir.plan_sources import SourcedPlan
 
 TOKEN = "NOETL_TOKEN"
 """The variable of the environment that holds the bearer token: what is on a command line can be seen by others."""
@@ -352,13 +355,14 @@ class RemoteStore:
         document = self._connection.json("GET", "/counts")
         return {status: count for status, count in document.items() if isinstance(count, int)}
 
-    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
+    def put_plan(
+        self, digest: str, path: str, data: bytes, *, registered: bool = False, sources: "Sequence[SourcedPlan]" = ()
+    ) -> int:
         """The server looks at the plan itself."""
-        response = self._connection.ask("POST", "/playbooks", raw=data)
-        version = self._connection.object_of(response).get("version")
-        return version if isinstance(version, int) else 0
+        version = sent_plan(self._connection, "/playbooks", data, {plan.digest: plan.source for plan in sources})
+        return found if isinstance(found := version.get("version"), int) else 0
 
-    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
+    def keep_plan(self, digest: str, path: str, data: bytes, sources: "Sequence[SourcedPlan]" = ()) -> None:
         """Refused: the server restores."""
         raise self._refused()
 
@@ -375,6 +379,10 @@ class RemoteStore:
         # Kept by digest, as the header comes with the bytes and the question (`vouches`) a moment later.
         self._verified[digest] = response.headers.get(VERIFIED, "")
         return self._checked(response, digest)
+
+    def without_source(self, digests: Sequence[str]) -> list[str]:
+        """All: the server has what it has."""
+        return [*digests]
 
     def put_source(self, digest: str, text: bytes) -> None:
         self._connection.ask("PUT", f"/plans/{quote(digest, safe='')}/source", raw=text)

@@ -49,6 +49,7 @@ from noetl_ir.expr import Json
 
 if TYPE_CHECKING:
     from noetl.ports.queries import ExecutionAttribute
+    from noetl_ir.plan_sources import SourcedPlan
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
@@ -300,13 +301,12 @@ class MemoryStore:
             self._reach()
             return Counter(row.status for row in self._rows.values())
 
-    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
+    def put_plan(
+        self, digest: str, path: str, data: bytes, *, registered: bool = False, sources: "Sequence[SourcedPlan]" = ()
+    ) -> int:
         with self._lock:
             self._reach("put_plan.before_write")
-            if self._plans.get(digest, data) != data:
-                raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
-            self._reach("put_plan.before_commit")
-            self._plans[digest] = data
+            self._keep(digest, data, sources, lambda: self._reach("put_plan.before_commit"))
             versions = self._paths.setdefault(path, [])
             self._registered |= {path} if registered else set()
             # To go back to an older plan makes a version: it is the newest then.
@@ -317,14 +317,25 @@ class MemoryStore:
             self._reach("put_plan.after_commit")
             return len(versions) if is_version else 0
 
-    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
+    def keep_plan(self, digest: str, path: str, data: bytes, sources: "Sequence[SourcedPlan]" = ()) -> None:
         with self._lock:
             self._reach()
-            if self._plans.setdefault(digest, data) != data:
-                raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+            self._keep(digest, data, sources)
             if not self._paths.setdefault(path, []):
                 self._paths[path].append(digest)
                 self.audit.record_deed("register", f"{path}@1")
+
+    def _keep(
+        self, digest: str, data: bytes, sources: "Sequence[SourcedPlan]", commit: Callable[[], None] = lambda: None
+    ) -> None:
+        plans = [(digest, data), *[(plan.digest, plan.data) for plan in sources]]
+        for name, found in plans:
+            if self._plans.get(name, found) != found:
+                raise Conflict(f"a plan with digest {name} is there already, with other bytes")
+        commit()
+        self._plans.update(plans)
+        for plan in sources:
+            self._sources.setdefault(plan.digest, plan.source)
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         with self._lock:
@@ -353,6 +364,11 @@ class MemoryStore:
                 return None
             digest = versions[number - 1]
             return digest, self._plans[digest]
+
+    def without_source(self, digests: Sequence[str]) -> list[str]:
+        with self._lock:
+            self._reach()
+            return [digest for digest in digests if digest not in self._sources]
 
     def put_source(self, digest: str, text: bytes) -> None:
         with self._lock:

@@ -1,6 +1,7 @@
 """The plans of a store, and which of them each playbook path has had."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from noetl.clients.deed_rows import record_deed
 from noetl.ports import Conflict
@@ -9,6 +10,9 @@ from noetl.store.postgres.access import DatabaseAccess
 from noetl.store.postgres.pool import PostgresConnection
 from noetl.store.postgres.texts import read, written
 from noetl.store.postgres.transaction import PostgresTransaction
+
+if TYPE_CHECKING:
+    from noetl_ir.plan_sources import SourcedPlan
 
 _NEWEST = "SELECT digest, version FROM catalogue WHERE path = %s ORDER BY version DESC LIMIT 1"
 _LIST = """
@@ -29,6 +33,8 @@ _IS_KEPT = """
 SELECT FROM plans WHERE digest = %s AND data = %b AND EXISTS (SELECT FROM catalogue WHERE path = %s)
 """
 _REGISTERED = "SELECT 1 FROM registered WHERE path = %s"
+_KEEP_SOURCE = "INSERT INTO sources SELECT digest, %b FROM plans WHERE digest = %s ON CONFLICT DO NOTHING"
+_SOURCED = "SELECT digest FROM sources WHERE digest = ANY(%s)"
 _KEEP_SEAL = "INSERT INTO keys VALUES (%s, %b) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
@@ -38,12 +44,15 @@ class PostgresCatalogue:
     def __init__(self, access: DatabaseAccess) -> None:
         self._access = access
 
-    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
+    def put_plan(
+        self, digest: str, path: str, data: bytes, *, registered: bool = False, sources: "Sequence[SourcedPlan]" = ()
+    ) -> int:
         self._access.reach("put_plan.before_write")
 
         def work(connection: PostgresConnection) -> int:
             with connection.transaction():
                 newest = _kept(connection, digest, path, data)
+                _keep_sources(connection, sources)
                 if registered:
                     connection.execute("INSERT INTO registered VALUES (%s) ON CONFLICT DO NOTHING", (written(path),))
                 if newest is not None and newest[0] == written(digest):
@@ -59,14 +68,16 @@ class PostgresCatalogue:
         self._access.reach("put_plan.after_commit")
         return version
 
-    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
+    def keep_plan(self, digest: str, path: str, data: bytes, sources: "Sequence[SourcedPlan]" = ()) -> None:
         # Each child of a caller comes here, and nearly all find what the first one kept.
-        if self._access.rows(_IS_KEPT, (written(digest), data, written(path))):
+        if not sources and self._access.rows(_IS_KEPT, (written(digest), data, written(path))):
             return
 
         def work(connection: PostgresConnection) -> None:
             with connection.transaction():
-                if _kept(connection, digest, path, data) is None:
+                newest = _kept(connection, digest, path, data)
+                _keep_sources(connection, sources)
+                if newest is None:
                     _added(connection, digest, path, 1)
 
         self._access.run(work)
@@ -87,13 +98,17 @@ class PostgresCatalogue:
 
     def put_source(self, digest: str, text: bytes) -> None:
         """Keep the source of a plan, unless it has one; of a plan that is not there none is kept."""
-        keep = "INSERT INTO sources SELECT digest, %b FROM plans WHERE digest = %s ON CONFLICT DO NOTHING"
-        self._access.run(lambda connection: connection.execute(keep, (text, written(digest))) and None)
+        self._access.run(lambda connection: connection.execute(_KEEP_SOURCE, (text, written(digest))) and None)
 
     def source(self, digest: str) -> bytes | None:
         """The source of a plan."""
         found = self._access.rows("SELECT data FROM sources WHERE digest = %s", (written(digest),))
         return bytes(found[0][0]) if found else None
+
+    def without_source(self, digests: Sequence[str]) -> list[str]:
+        """The plans among some of which there is no source."""
+        known = {read(digest) for (digest,) in self._access.rows(_SOURCED, ([*map(written, digests)],))}
+        return [digest for digest in digests if digest not in known]
 
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         found = self._access.rows(_AT, {"path": written(path), "version": version})
@@ -113,11 +128,22 @@ def _kept(connection: PostgresConnection, digest: str, path: str, data: bytes) -
     """The newest version of a path, once a plan is kept: its digest and number."""
     # One at a time for each path, so that a version is given once.
     connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (written(path),))
+    _keep(connection, digest, data)
+    return connection.execute(_NEWEST, (written(path),)).fetchone()
+
+
+def _keep(connection: PostgresConnection, digest: str, data: bytes) -> None:
     connection.execute("INSERT INTO plans VALUES (%s, %b) ON CONFLICT DO NOTHING", (written(digest), data))
     there = connection.execute("SELECT data = %b FROM plans WHERE digest = %s", (data, written(digest)))
     if there.fetchone() != (True,):
         raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
-    return connection.execute(_NEWEST, (written(path),)).fetchone()
+
+
+def _keep_sources(connection: PostgresConnection, sources: "Sequence[SourcedPlan]") -> None:
+    # In one order, whoever comes: two that keep the same ones wait for each other, and never in a circle.
+    for plan in sorted(sources):
+        _keep(connection, plan.digest, plan.data)
+        connection.execute(_KEEP_SOURCE, (plan.source, written(plan.digest)))
 
 
 def _added(connection: PostgresConnection, digest: str, path: str, version: int) -> int:

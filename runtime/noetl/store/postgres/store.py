@@ -1,6 +1,7 @@
 """The store, put together from its parts."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from noetl.ports import ALL, Append, ExecutionRow, Hook, InboxRow, Record, Wanted
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
@@ -28,6 +29,9 @@ from noetl.store.postgres.schedules import PostgresSchedules
 from noetl.store.postgres.schema import migrate
 from noetl.store.postgres.triggers import PostgresTriggers
 from noetl_ir.expr import Json
+
+if TYPE_CHECKING:
+    from noetl_ir.plan_sources import SourcedPlan
 
 
 class PostgresStore:
@@ -108,11 +112,13 @@ class PostgresStore:
     def counts(self) -> dict[str, int]:
         return self._log.counts()
 
-    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
-        return self._catalogue.put_plan(digest, path, data, registered=registered)
+    def put_plan(
+        self, digest: str, path: str, data: bytes, *, registered: bool = False, sources: "Sequence[SourcedPlan]" = ()
+    ) -> int:
+        return self._catalogue.put_plan(digest, path, data, registered=registered, sources=sources)
 
-    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
-        self._catalogue.keep_plan(digest, path, data)
+    def keep_plan(self, digest: str, path: str, data: bytes, sources: "Sequence[SourcedPlan]" = ()) -> None:
+        self._catalogue.keep_plan(digest, path, data, sources)
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         return self._catalogue.plans(wanted)
@@ -128,6 +134,9 @@ class PostgresStore:
 
     def source(self, digest: str) -> bytes | None:
         return self._catalogue.source(digest)
+
+    def without_source(self, digests: Sequence[str]) -> list[str]:
+        return self._catalogue.without_source(digests)
 
     def vouch(self, digest: str, verifier: str) -> None:
         self._catalogue.keep_seal(seal_name_of(digest), seal_of(self.claims_key(), digest, verifier))

@@ -66,6 +66,7 @@ from noetl_ir.expr import Json
 if TYPE_CHECKING:
     from noetl.ports.queries import ExecutionAttribute
     from noetl.store.sqlite.finding import SqliteFinding
+    from noetl_ir.plan_sources import SourcedPlan
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
@@ -328,11 +329,13 @@ class SqliteStore(SqliteParts):
     def counts(self) -> dict[str, int]:
         return dict(self.rows("SELECT status, count(*) FROM executions GROUP BY status", ()))
 
-    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
-        return self._catalogue.put_plan(digest, path, data, registered=registered)
+    def put_plan(
+        self, digest: str, path: str, data: bytes, *, registered: bool = False, sources: "Sequence[SourcedPlan]" = ()
+    ) -> int:
+        return self._catalogue.put_plan(digest, path, data, registered=registered, sources=sources)
 
-    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
-        self._catalogue.keep_plan(digest, path, data)
+    def keep_plan(self, digest: str, path: str, data: bytes, sources: "Sequence[SourcedPlan]" = ()) -> None:
+        self._catalogue.keep_plan(digest, path, data, sources)
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         return self._catalogue.plans(wanted)
@@ -348,6 +351,9 @@ class SqliteStore(SqliteParts):
 
     def source(self, digest: str) -> bytes | None:
         return self._catalogue.source(digest)
+
+    def without_source(self, digests: Sequence[str]) -> list[str]:
+        return self._catalogue.without_source(digests)
 
     def vouch(self, digest: str, verifier: str) -> None:
         row = seal_name_of(digest), seal_of(self.claims_key(), digest, verifier)

@@ -3,11 +3,14 @@
 import json
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from noetl.ports import Conflict
 from noetl.ports.catalogue import PlanRow, Versions
 from noetl.store.sqlite.deeds import record_deed
+
+if TYPE_CHECKING:
+    from noetl_ir.plan_sources import SourcedPlan
 
 _T = TypeVar("_T")
 _NEWEST = "SELECT digest, version FROM catalogue WHERE path = ? ORDER BY version DESC LIMIT 1"
@@ -28,6 +31,10 @@ WHERE path = ?1 AND version = ifnull(?2, (SELECT max(version) FROM catalogue WHE
 _IS_KEPT = """
 SELECT 1 FROM plans WHERE digest = ?1 AND data = ?3 AND EXISTS (SELECT 1 FROM catalogue WHERE path = ?2)
 """
+
+
+_KEEP_SOURCE = "INSERT OR IGNORE INTO sources SELECT digest, ? FROM plans WHERE digest = ?"
+_SOURCED = "SELECT digest FROM sources WHERE digest IN (SELECT value FROM json_each(?))"
 
 
 class CatalogueAccess(Protocol):
@@ -52,15 +59,18 @@ class SqliteCatalogue:
     def __init__(self, access: CatalogueAccess) -> None:
         self._access = access
 
-    def put_plan(self, digest: str, path: str, data: bytes, *, registered: bool = False) -> int:
+    def put_plan(
+        self, digest: str, path: str, data: bytes, *, registered: bool = False, sources: "Sequence[SourcedPlan]" = ()
+    ) -> int:
         both = f"SELECT data, version FROM plans p JOIN ({_NEWEST}) x ON x.digest = p.digest WHERE p.digest = ?"
         # The usual case first, without a transaction: `noetl run` of a file that has not changed keeps it each time.
-        newest = [] if registered else self._access.rows(both, (path, digest))
+        newest = [] if registered or sources else self._access.rows(both, (path, digest))
         if newest and newest[0][0] == data:
             return int(newest[0][1])
 
         def work(cursor: sqlite3.Cursor) -> int:
             _keep(cursor, digest, data)
+            _keep_sources(cursor, sources)
             self._access.reach("put_plan.after_write")
             if registered:
                 cursor.execute("INSERT OR IGNORE INTO registered VALUES (?)", (path,))
@@ -73,13 +83,14 @@ class SqliteCatalogue:
 
         return self._access.write("put_plan", work)
 
-    def keep_plan(self, digest: str, path: str, data: bytes) -> None:
+    def keep_plan(self, digest: str, path: str, data: bytes, sources: "Sequence[SourcedPlan]" = ()) -> None:
         # Each child of a caller comes here, and nearly all find what the first one kept.
-        if self._access.rows(_IS_KEPT, (digest, path, data)):
+        if not sources and self._access.rows(_IS_KEPT, (digest, path, data)):
             return
 
         def work(cursor: sqlite3.Cursor) -> None:
             _keep(cursor, digest, data)
+            _keep_sources(cursor, sources)
             if cursor.execute(_NEWEST, (path,)).fetchone() is None:
                 _added(cursor, digest, path, 1)
 
@@ -102,13 +113,17 @@ class SqliteCatalogue:
     def put_source(self, digest: str, text: bytes) -> None:
         """Keep the source of a plan, unless it has one; of a plan that is not there none is kept."""
         if self.source(digest) is None:  # as nearly always, and without a transaction
-            keep = "INSERT OR IGNORE INTO sources SELECT digest, ? FROM plans WHERE digest = ?"
-            self._access.write("put_source", lambda cursor: cursor.execute(keep, (text, digest)) and None)
+            self._access.write("put_source", lambda cursor: cursor.execute(_KEEP_SOURCE, (text, digest)) and None)
 
     def source(self, digest: str) -> bytes | None:
         """The source of a plan."""
         found = self._access.rows("SELECT data FROM sources WHERE digest = ?", (digest,))
         return found[0][0] if found else None
+
+    def without_source(self, digests: Sequence[str]) -> list[str]:
+        """The plans among some of which there is no source."""
+        known = {digest for (digest,) in self._access.rows(_SOURCED, (json.dumps([*digests]),))}
+        return [digest for digest in digests if digest not in known]
 
     def plan_at(self, path: str, version: int | None) -> tuple[str, bytes] | None:
         found = self._access.rows(_AT, (path, version))
@@ -119,6 +134,12 @@ def _keep(cursor: sqlite3.Cursor, digest: str, data: bytes) -> None:
     cursor.execute("INSERT OR IGNORE INTO plans VALUES (?, ?)", (digest, data))
     if cursor.execute("SELECT data FROM plans WHERE digest = ?", (digest,)).fetchone()[0] != data:
         raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+
+
+def _keep_sources(cursor: sqlite3.Cursor, sources: "Sequence[SourcedPlan]") -> None:
+    for plan in sources:
+        _keep(cursor, plan.digest, plan.data)
+        cursor.execute(_KEEP_SOURCE, (plan.source, plan.digest))
 
 
 def _added(cursor: sqlite3.Cursor, digest: str, path: str, version: int) -> int:
