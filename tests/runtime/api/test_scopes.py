@@ -18,6 +18,7 @@ from noetl.app.runtime import Settings, open_runtime
 from noetl.clients.compiler import compile_source
 from noetl.ports.scopes import TokenScope, is_pattern_within, keeping_to
 from noetl_ir.plan_format import read_plan
+from noetl_ir.plan_sources import write_sources
 
 TOKENS = [
     BearerToken("root", "admin", digest_of("root")),
@@ -237,6 +238,28 @@ def test_what_was_compiled_in_is_looked_into(teams: Teams, tmp_path: Path) -> No
     told = teams.ask("POST", "/playbooks", plan)
     assert told.status_code == 403 and "`team-b/one` is out of your scope" in told.json()["detail"], told.text
     assert "outer" not in teams.ask("GET", "/playbooks", by="root").text
+
+
+def test_a_child_of_another_team_and_its_source_are_not_shown(tmp_path: Path) -> None:
+    fails = "workflow:\n  - step: start\n    tool: {kind: python, code: 'result = 1 / 0'}\n"
+    (tmp_path / "theirs.yaml").write_bytes(_source("team-b/inner", fails))
+    made = compile_source(_source("team-a/outer", CALLS % "team-b/inner"), "outer.yaml", [tmp_path])
+    inner = read_plan(made.plan).children[0].digest
+    with served(tmp_path, *TOKENS) as up:
+        teams = Teams(up, "", "", "", "")
+        body = write_sources(made.sources, made.plan)
+        # Neither may they give it a source by way of a plan of their own.
+        assert teams.ask("POST", "/playbooks", body).status_code == 403
+        assert teams.ask("GET", f"/plans/{inner}/source", by="root").status_code == 404
+        assert teams.ask("POST", "/playbooks", body, by="root").status_code == 201
+        name = teams.ask("POST", "/executions", {"path": "team-a/outer"}, by="root").json()["execution_id"]
+        until(lambda: teams.ask("GET", f"/executions/{name}").json()["status"] == "failed")
+        [child] = teams.ask("GET", f"/executions/{name}", by="root").json()["failed_children"]
+        assert child["playbook_id"] == inner and child["error"]["at"]["file"] == "theirs.yaml"
+        mine = teams.ask("GET", f"/executions/{name}")
+        assert "failed_children" not in mine.json() and "theirs.yaml" not in mine.text
+        for by, status in (("root", 200), ("ann", 404), ("bob", 200)):
+            assert teams.ask("GET", f"/plans/{inner}/source", by=by).status_code == status
 
 
 def test_a_file_of_the_team_that_is_a_playbook_of_another_is_none_of_its_own(tmp_path: Path) -> None:
