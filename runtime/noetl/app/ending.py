@@ -1,4 +1,4 @@
-"""How an execution stands or ended, and where in the author's file a failure came from."""
+"""How an execution stands or ended, with the places in its file of what failed in it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from noetl.app.error_places import located
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.engine.whole import span_at
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import LoopValue, is_reference
-from noetl_ir.plan import Plan, Step
 from noetl_ir.projections import PROJECTED, data_of, entries_of
 from noetl_ir.records import NamedTuple
-from noetl_ir.span import Span
 from noetl_ir.words import MAIN
 
 if TYPE_CHECKING:
@@ -156,44 +154,3 @@ def _shown_result(result: object) -> tuple[Json, int]:
     if isinstance(result, dict) and is_reference(result):
         return bare(result), sum(sizes)
     return result, 0  # type: ignore[return-value]
-
-
-def located(program: Program, error: Json) -> Json:
-    """An error with `at: {file, line, column}`, as far as it says where it came from; `end_line` and `end_column`, too,
-    where it is the place of what failed there.
-    """
-    span = _span_of(program.plan, error) if isinstance(error, dict) else None
-    if span is None or not isinstance(error, dict):
-        return error
-    from noetl.app.failed_templates import exact_span  # most runs have no error
-
-    exact = exact_span(program, error, span)
-    if exact is None:
-        return {**error, "at": {"file": program.plan.source, "line": span.line, "column": span.column}}
-    ends: dict[str, Json] = {"end_line": exact.end_line, "end_column": exact.end_column}
-    return {**error, "at": {"file": program.plan.source, "line": exact.line, "column": exact.column, **ends}}
-
-
-def _span_of(plan: Plan, error: dict[str, Json]) -> Span | None:
-    """The arc, rule, task or step of an error, or the key of the whole playbook; None for any other."""
-    step = next((row for row in plan.steps if row.name == error.get("step")), None)
-    span = _span_in(plan, step, error) if step is not None else _span_of_all(plan, error)
-    # A step that lowering made has no line of its own; line 0 would send the reader nowhere.
-    return span if span is not None and span.line > 0 else None
-
-
-def _span_of_all(plan: Plan, error: dict[str, Json]) -> Span | None:
-    key = error.get("key")
-    return span_at(plan, key) if error.get("step") is None and isinstance(key, str) else None
-
-
-def _span_in(plan: Plan, step: Step, error: dict[str, Json]) -> Span:
-    arc, rule = error.get("arc"), error.get("rule")
-    # The numbers come from a log, which may be another version's, or altered.
-    if isinstance(arc, int) and 0 <= arc < len(step.arcs):
-        return plan.arcs[step.arcs[arc]].span
-    for task in (plan.tasks[number] for number in step.tasks):
-        if task.name == error.get("task"):
-            known = isinstance(rule, int) and 0 <= rule < len(task.rules)
-            return task.rules[int(str(rule))].span if known else task.span
-    return step.span

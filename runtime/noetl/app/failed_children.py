@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from noetl.app.error_places import located
+from noetl.app.failed_templates import line_of
 from noetl.app.runtime import Runtime
 from noetl.ports.scopes import is_within, scope_now
 from noetl.server.children import NotFound
@@ -33,9 +35,6 @@ class FailedChild(NamedTuple):
 
 def failed_children(runtime: Runtime, execution_id: str, error: Json) -> Iterator[FailedChild]:
     """The children that an error of an execution came from, callers first, as far as whoever asks may see them."""
-    from noetl.app.ending import located
-    from noetl.app.failed_templates import line_of
-
     for _ in range(_MOST):
         child, cause = child_in(error), _cause_of(error)
         if child is None:

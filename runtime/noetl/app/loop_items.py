@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from noetl.app.ending import located
+from noetl.app.error_places import located
 from noetl.app.frames import shortened_value
 from noetl.app.kept_folds import KeptFolds
 from noetl.app.runtime import Runtime

@@ -6,7 +6,7 @@ arc that could not be evaluated.
 
 from __future__ import annotations
 
-from noetl.app.ending import located
+from noetl.app.error_places import located
 from noetl.app.kept_folds import KeptFolds
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of, program_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from noetl.app.ending import located
+from noetl.app.error_places import located
 from noetl.app.picture import Activity, place_of
 from noetl.cli.failures import at_text, failure_text
 from noetl.cli.text import amount, duration, escaped

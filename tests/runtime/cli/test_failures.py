@@ -11,7 +11,7 @@ import pytest
 
 from harness.here import done_here
 from harness.running import HEAD, compiled
-from noetl.app.ending import located
+from noetl.app.error_places import located
 from noetl.app.snapshots import snapshot_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.stores import existing_runtime, row_of
