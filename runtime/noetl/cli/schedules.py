@@ -53,6 +53,10 @@ def _why_not(row: dict[str, Json]) -> str:
             return f"skipped: {escaped(str(row.get('running') or 'the one before'))} was running"
         case "missed":
             return "missed: no server was there"
+        case "quota":
+            return "refused: its namespace had no place for too long"
+        case "refused":
+            return "refused: it could not be started for too long"
     return "not started"
 
 

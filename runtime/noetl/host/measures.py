@@ -45,7 +45,7 @@ def _each(labels: Iterable[str]) -> tuple[tuple[str], ...]:
 
 
 _REASONS = ("failure", "no_room", "refused", "conflict")
-_BECAME = ("started", "backfilled", "asked", "skipped", "missed")
+_BECAME = ("started", "backfilled", "asked", "skipped", "missed", "quota", "refused")
 _TRIGGERS = ("webhook", "after", "nats")
 _REFUSALS = (("webhook", "unsigned"), *((kind, why) for kind in _TRIGGERS for why in ("dead", "later")))
 

@@ -134,6 +134,8 @@ export function scheduleView(name, person) {
 function whyNot(row) {
   if (row.why === 'skipped') return ['skipped: ', row.running ? execution(row.running) : 'the one before', ' was running'];
   if (row.why === 'missed') return 'missed: no server was there';
+  if (row.why === 'quota') return 'refused: its namespace had no place for too long';
+  if (row.why === 'refused') return 'refused: it could not be started for too long';
   return row.why === 'paused' ? 'not started: it was paused' : 'not started';
 }
 

@@ -8,14 +8,17 @@ from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
 PAUSED, SKIPPED, MISSED = "paused", "skipped", "missed"
-"""Why a time was not started: its schedule was paused, the execution of the time before ran, nobody was there."""
+QUOTA, REFUSED = "quota", "refused"
+"""Why a time was not started: its schedule was paused, the execution of the time before ran, nobody was there; its
+namespace had no place, or the start was refused otherwise, for longer than a time may wait.
+"""
 
 MOST_UNSTARTED = 10
 
 
 class UnstartedTime(NamedTuple):
-    """A time that was dealt with and not started (microseconds since the epoch), and why: `PAUSED`, `SKIPPED` or
-    `MISSED`. `running` is the execution that one was skipped for.
+    """A time that was dealt with and not started (microseconds since the epoch), and why: one of the words above.
+    `running` is the execution that one was skipped for.
     """
 
     time: int
@@ -31,7 +34,8 @@ class ScheduleRow(NamedTuple):
     - `last`: the execution that was started last, empty for none; `trouble`: why the last time that was due could not
       be started, empty where it could.
     - `began`: when it was kept, or its times were changed; 0 where an older version kept it.
-    - `unstarted`: the times that were not started, in their order, the `MOST_UNSTARTED` newest.
+    - `unstarted`: the times that were not started, in their order, the `MOST_UNSTARTED` newest. Those behind
+      `cursor` are `waiting`.
     """
 
     name: str
@@ -44,8 +48,16 @@ class ScheduleRow(NamedTuple):
     unstarted: tuple[UnstartedTime, ...] = ()
 
     def with_unstarted(self, times: Iterable[UnstartedTime]) -> Self:
-        """The row with more times that were not started, which are newer than those that it has."""
-        return self._replace(unstarted=(*self.unstarted, *times)[-MOST_UNSTARTED:])
+        """The row with more times that were not started; of one that it has the reason is another one."""
+        found = {each.time: each for each in (*self.unstarted, *times)}
+        return self._replace(unstarted=tuple([found[time] for time in sorted(found)][-MOST_UNSTARTED:]))
+
+    @property
+    def waiting(self) -> tuple[UnstartedTime, ...]:
+        """The times whose starts were refused and that still wait, each the first one for its reason, in their order;
+        those between and behind them wait, too.
+        """
+        return tuple([each for each in self.unstarted if each.time > self.cursor])
 
 
 # Rows, and no calendar: which times there are follows from the document, in one function of the server.

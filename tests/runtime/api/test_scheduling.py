@@ -19,6 +19,7 @@ from harness.running import HEAD
 from harness.serving import Served, served
 from noetl.api.scheduling import starter_of
 from noetl.app.retention import Purger
+from noetl.ports.schedules import UnstartedTime
 from services import waited_for
 
 PLAYBOOK = (
@@ -71,6 +72,22 @@ def test_times_of_a_pause_are_told_as_that(server: Served) -> None:
     assert paused == {"time": paused["time"], "execution_id": None, "why": "paused", "running": None}
     server.client.post("/schedules/nightly/resume")
     assert paused in server.client.get("/schedules/nightly").json()["last"], "it is known afterwards, too"
+
+
+def test_times_that_a_refusal_has_cost_are_told_as_that(server: Served, tmp_path: Path) -> None:
+    put(server, cron=None, timezone=None, time_input=None, every="1h")
+    kept = server.runtime.store.scheduling
+    (row,) = kept.rows("nightly")
+    hour = 3_600_000_000
+    last = (row.cursor // hour) * hour
+    times = [UnstartedTime(last - hour, "refused"), UnstartedTime(last, "quota")]
+    assert kept.move(row, row._replace(began=last - 2 * hour).with_unstarted(times))
+    found = server.client.get("/schedules/nightly").json()["last"]
+    assert [each["why"] for each in found] == ["quota", "refused"]
+    url = f"sqlite:///{server.runtime.secrets_path[:-12]}"
+    shown = noetl(tmp_path, "schedules", "show", "nightly", "--store", url).stdout
+    assert "refused: its namespace had no place for too long" in shown
+    assert "refused: it could not be started for too long" in shown
 
 
 def test_what_hindered_a_time_that_a_pause_passed_is_told_no_more(server: Served) -> None:

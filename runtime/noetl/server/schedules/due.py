@@ -1,5 +1,6 @@
 """The decision about a schedule: which of its times are to be started now, and how far it is dealt with."""
 
+from collections.abc import Sequence
 from hashlib import sha256
 from itertools import islice, takewhile
 
@@ -31,10 +32,15 @@ class Due(NamedTuple):
     skipped: tuple[int, ...] = ()
     missed: tuple[int, ...] = ()
 
-    def unstarted(self, running: str) -> list[UnstartedTime]:
-        """The times that are passed, in their order; `running` is the execution that some are skipped for."""
+    def unstarted(self, running: str, waiting: Sequence[UnstartedTime] = ()) -> list[UnstartedTime]:
+        """The times that are passed, in their order; `running` is the execution that some are skipped for, and behind
+        those that are `waiting`, as their starts are refused, the others waited for the same.
+        """
         passed = [UnstartedTime(time, SKIPPED, running) for time in self.skipped]
-        return sorted((*passed, *(UnstartedTime(time, MISSED) for time in self.missed)))
+        for time in self.missed:
+            why = next((each.why for each in reversed(waiting) if each.time <= time), MISSED)
+            passed.append(UnstartedTime(time, why))
+        return sorted(passed)
 
 
 def due(schedule: Schedule, row: ScheduleRow, now: int, *, since: int | None) -> Due:

@@ -4,11 +4,12 @@ Any number of servers may do so at once, and each may die at any point. A start 
 that a store takes it once; whoever finds it taken moves the row on as if it had started it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from noetl.ports import Clock, Store, StoreRefused
 from noetl.ports.namespaces import QuotaExceeded
-from noetl.ports.schedules import MISSED, SKIPPED, ScheduleRow, Schedules
+from noetl.ports.schedules import QUOTA, REFUSED, ScheduleRow, Schedules, UnstartedTime
 from noetl.server.checked_documents import BadDocument
 from noetl.server.schedules.document import Schedule, schedule_of
 from noetl.server.schedules.due import due, jitter_of, key_of
@@ -47,7 +48,7 @@ class ScheduledStart(NamedTuple):
 class ScheduleStarter:
     """Starts what is due. `begin` makes a start and gives the id of its execution, that of an earlier one with its key;
     it raises StartRefused. `cancel` ends an execution. `say` hears of what could not be started, `passed` how many
-    times were not started, and why: `skipped`, `missed`.
+    times were not started, and why.
     """
 
     def __init__(
@@ -96,7 +97,8 @@ class ScheduleStarter:
         for _ in range(MOST_STARTS):
             found = due(schedule, row, self._clock.now(), since=self._running_since(row))
             after = row._replace(cursor=found.cursor, trouble="" if found.time is not None else row.trouble)
-            after = after.with_unstarted(found.unstarted(row.last))
+            unstarted = found.unstarted(row.last, row.waiting)
+            after = after.with_unstarted(unstarted)
             if found.time is not None:
                 try:
                     if found.cancels:
@@ -106,7 +108,9 @@ class ScheduleStarter:
                     # It stays due: what is lacking may come in time, and then it is the newest time that was missed.
                     if problem.quota is not None:
                         self._waits.refuse(row.name, problem.quota, self._clock.now())
-                    self._trouble(row, f"{schedule.calendar.text_of(found.time)}: {problem}", str(problem))
+                    why = REFUSED if problem.quota is None else QUOTA
+                    waits = UnstartedTime(found.time, why)
+                    self._trouble(row, f"{schedule.calendar.text_of(found.time)}: {problem}", str(problem), waits)
                     return
             self._waits.settle(row.name)
             if after == row:
@@ -116,10 +120,17 @@ class ScheduleStarter:
             # Another server moved it, or a person changed it: the next look begins with what stands there then.
             if not self._schedules.move(row, after):
                 return
-            for why, times in ((SKIPPED, found.skipped), (MISSED, found.missed)):
-                if times:
-                    self._passed(why, len(times))
+            self._tell_passed(row, schedule, unstarted)
             row = after
+
+    def _tell_passed(self, row: ScheduleRow, schedule: Schedule, times: list[UnstartedTime]) -> None:
+        """Count the times that are passed, and say so of those that a refusal has cost."""
+        for why, count in Counter([each.why for each in times]).items():
+            self._passed(why, count)
+            if why in (QUOTA, REFUSED):
+                last = schedule.calendar.text_of(max(each.time for each in times if each.why == why))
+                told = f"{count} times up to {last} are not started" if count > 1 else f"{last} is not started"
+                self._say(f"schedule {row.name}: {told}: refused for too long (`catch_up: {schedule.catch_up}`)")
 
     def is_running(self, row: ScheduleRow) -> bool:
         """Whether the execution that a schedule started last is not over."""
@@ -148,10 +159,15 @@ class ScheduleStarter:
         key = f"{key_of(schedule.name, 0)}\0{key}"
         return self._begin(ScheduledStart(schedule, schedule.payload_at(now), key, started_by))
 
-    def _trouble(self, row: ScheduleRow, text: str, why: str = "") -> None:
-        """Say what hinders a schedule, and once where only the time is another one (`why` is the rest)."""
+    def _trouble(self, row: ScheduleRow, text: str, why: str = "", waits: UnstartedTime | None = None) -> None:
+        """Say what hinders a schedule, and once where only the time is another one (`why` is the rest). `waits` is the
+        time that it hinders; of the times behind that one the row needs to know nothing.
+        """
         is_known = row.trouble.endswith(f": {why}") if why else row.trouble == text
-        if not is_known and self._schedules.move(row, row._replace(trouble=text)):
+        after = row if is_known else row._replace(trouble=text)
+        if waits is not None and not (row.waiting and row.waiting[-1].why == waits.why):
+            after = after.with_unstarted([waits])
+        if after != row and self._schedules.move(row, after) and not is_known:
             self._say(f"schedule {row.name}: {text}")
 
 
