@@ -3,7 +3,7 @@
 import contextlib
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +20,10 @@ from noetl.clients.compiler import compile_source
 from noetl_ir.plan_sources import write_sources
 
 if TYPE_CHECKING:
+    import uvicorn
     from playwright.sync_api import Browser, Page
+
+    from noetl.server.service import Service
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WORDS = (
@@ -81,31 +84,40 @@ def listening(
             args=(runtime, where, lambda data, name: compiled_source(data, name, ()), lines),
             kwargs={"sessions": sessions_beside(runtime.secrets_path)},
         )
-        # Signals are for the main thread, and a test ends its server by the API.
-        with _no_signals():
+        # Signals are for the main thread. Nor is its end asked for by the API: who asks there may be no admin.
+        with _no_signals() as stop:
             thread.start()
-            assert ready.wait(20)
+            assert ready.wait(60)
         head = {"authorization": f"Bearer {secret}"} if secret else {}
         with httpx.Client(base_url=said[0], headers=head, timeout=60) as api:
             try:
                 yield Listener(said[0], api, runtime)
             finally:
-                with contextlib.suppress(httpx.HTTPError):
-                    api.post("/stop")
-                thread.join(30)
+                stop()
+                thread.join(60)
+                assert not thread.is_alive(), "its thread would keep this process from its end"
 
 
 @contextlib.contextmanager
-def _no_signals() -> Iterator[None]:
+def _no_signals() -> "Iterator[Callable[[], None]]":
+    """Has the next server know of no signals; what is given stops it as they would."""
     from noetl.api import serving
 
+    known: list[tuple[uvicorn.Server, Service]] = []
+
     @contextlib.contextmanager
-    def none(*_: object) -> Iterator[None]:
+    def none(server: "uvicorn.Server", service: "Service") -> Iterator[None]:
+        known.append((server, service))
         yield
 
-    before, serving._stopped_by_signals = serving._stopped_by_signals, none  # type: ignore[assignment]
+    def stop() -> None:
+        for server, service in known:
+            service.stop(0)
+            server.should_exit = True
+
+    before, serving._stopped_by_signals = serving._stopped_by_signals, none
     try:
-        yield
+        yield stop
     finally:
         serving._stopped_by_signals = before
 

@@ -51,7 +51,7 @@ MOST_FILES = 1 << 18
 """Files that may be open at once, where the system lets it: with SQLite each execution that is driven has a lock."""
 
 LEAVE_WITHIN = 5
-"""Seconds that connections have to end once the server stops; those that follow an execution never would."""
+"""Seconds that requests have to end once the server stops."""
 
 
 class Listening(NamedTuple):
@@ -120,7 +120,7 @@ def serve(
         None if retention is None else retention.purger,
         _oidc(runtime, listening, pages, lines.say),
     )
-    server = _Server(_config(app, listening, book))
+    server = _Server(_config(app, listening, book), app.state.streams.end_soon)
     driving = _Driving(service, server, lines.say)
     aside = _aside(app, runtime, lines, retention, None if asked is not None else listening.bus_url)
     # Bound first: where the address cannot be had, nothing was driven yet that would have to be stopped.
@@ -229,6 +229,10 @@ class _Server(uvicorn.Server):
 
     handshake = ConnectionLimits().handshake
 
+    def __init__(self, config: uvicorn.Config, leave: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._leave = leave
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen. A connection is known to the book once its TLS stands, which has its time too."""
         if self.config.ssl is not None:
@@ -238,6 +242,11 @@ class _Server(uvicorn.Server):
             # has all places.
             loop.create_server = create  # type: ignore[method-assign]
         await super().startup(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening; what would go on without end is told to leave, and requests are finished."""
+        self._leave()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

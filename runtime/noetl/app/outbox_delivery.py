@@ -54,7 +54,7 @@ class OutboxDelivery(threading.Thread):
     of rows that are dead. `looks` are looked at before each look at what is due, and put what they find.
 
     While the thread runs, each topic that begins with one that ends in `:` is told apart from all others, one row of it
-    at a time: one of them that hangs holds up itself alone.
+    at a time: one of them that hangs holds up itself alone. Its next row is looked for as soon as one was told.
     """
 
     def __init__(
@@ -74,12 +74,18 @@ class OutboxDelivery(threading.Thread):
         self._say = say
         self._every = every
         self._ended = threading.Event()
+        self._rung = threading.Event()
         self._lock = threading.Lock()
         self._apart: set[str] = set()  # the topics of which a row is being told in a thread of its own
 
     def run(self) -> None:
         """Until it is ended. A store that fails is asked again; the service says what is wrong with it."""
-        while not self._ended.wait(self._every):
+        while True:
+            self._rung.wait(self._every)
+            if self._ended.is_set():
+                return
+            # Cleared before the look: a telling that ends while it is looked makes its topic free once more.
+            self._rung.clear()
             try:
                 while self._look(self._tell_apart) and not self._ended.is_set():
                     pass
@@ -92,6 +98,11 @@ class OutboxDelivery(threading.Thread):
     def end_soon(self) -> None:
         """Tell nothing more."""
         self._ended.set()
+        self._rung.set()
+
+    def look_soon(self) -> None:
+        """Look now, and not only when it is time."""
+        self._rung.set()
 
     def look(self) -> bool:
         """Tell what is due, one after another; whether there was anything. Raises StoreFailure."""
@@ -125,13 +136,16 @@ class OutboxDelivery(threading.Thread):
         threading.Thread(target=self._told_apart, args=(row,), name="noetl-telling", daemon=True).start()
 
     def _told_apart(self, row: OutboxRow) -> None:
+        is_store_there = True
         try:
             self._tell(row)
         except StoreFailure:
-            pass  # it is due again when its lease ends
+            is_store_there = False  # it is due again when its lease ends
         finally:
             with self._lock:
                 self._apart.discard(row.topic)
+            if is_store_there:  # else it is looked when it is time: it need not hear of this at once
+                self.look_soon()
 
     def _tell(self, row: OutboxRow) -> None:
         topic, colon, _ = row.topic.partition(":")

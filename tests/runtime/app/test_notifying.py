@@ -406,8 +406,9 @@ def test_a_mail_server_that_drips_is_left_in_time(tmp_path: Path, monkeypatch: p
         assert (row.tries, row.trouble) == (1, "the mail server cannot be used (SMTPServerDisconnected)")
 
 
-def test_one_that_hangs_holds_up_no_other_and_its_tries_count(tmp_path: Path) -> None:
-    with hooked() as hook, dripping(1, b"HTTP/1.1 200 OK\r\nX: ", b"x" * 60) as port, served(tmp_path) as up:
+def test_one_that_hangs_holds_up_no_other_and_its_tries_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noetl.app.notifying.WITHIN", 600.0)  # it hangs until all has been looked at
+    with hooked() as hook, dripping(1, b"HTTP/1.1 200 OK\r\nX: ", b"x" * 600) as port, served(tmp_path) as up:
         put(up, {"webhook": {"url": hook.url}})
         hanging = document({"webhook": {"url": f"http://127.0.0.1:{port}/"}})
         hanging["metadata"]["name"] = "hangs"
@@ -417,7 +418,7 @@ def test_one_that_hangs_holds_up_no_other_and_its_tries_count(tmp_path: Path) ->
         try:
             for _ in range(3):
                 run(up, FAILS)
-            until(lambda: len(hook.bodies) == 3, 10)
+            until(lambda: len(hook.bodies) == 3, 60)
             rows = outbox.outbox_rows(WantedOutbox(prefix="notify:hangs"))
             assert [row.tries for row in rows] == [1, 0, 0], "one at a time, so that no lease ends before its turn"
         finally:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 from noetl.cli import following as following_module
@@ -163,6 +164,20 @@ def test_who_follows_goes_on_with_the_next_server_at_the_address(home: "Home", h
                     assert (events.returncode, "playbook.processed" in log) == (0, True)
         positions = [int(line.split()[0]) for line in log.splitlines()]
         assert positions == [*range(positions[0], positions[-1] + 1)], "each event once"
+
+
+def test_a_server_that_stops_ends_what_is_followed_and_what_is_followed_does_not_hold_it_up(home: "Home") -> None:
+    file = playbook(home, WAITS)
+    with home.serving() as (child, url):
+        execution = started(home, url, file)
+        stream, lines = {"accept": "text/event-stream"}, list[str]()
+        with httpx.stream("GET", f"{url}/executions/{execution}/events", headers=stream, timeout=60) as following:
+            for line in following.iter_lines():  # an end that is cut off would be an error here
+                lines.append(line)
+                if line == "event: step.started":
+                    child.send_signal(signal.SIGTERM)
+        assert lines[-4:] == [lines[-4], "event: again", "data: {}", ""] and lines[-4].startswith("id: ")
+        assert child.wait(60) == 0
 
 
 def test_who_follows_is_told_when_no_server_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
