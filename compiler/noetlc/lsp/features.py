@@ -15,6 +15,8 @@ from noetlc.lsp.picture import picture_of
 from noetlc.lsp.positions import Positions
 from noetlc.lsp.session import EditorSession, OpenFile
 from noetlc.lsp.suite_names import NamedSuite, SuiteName, declared, is_suite
+from noetlc.lsp.suite_rows import RowColumn, column_refusal
+from noetlc.lsp.suite_rows import alike as alike_columns
 from noetlc.lsp.symbols import Occurrence, Symbol
 from noetlc.lsp.tokens import encoded, tokens_in
 
@@ -24,16 +26,20 @@ PICTURE = "noetlc/picture"
 
 async def definition(session: EditorSession, params: types.DefinitionParams) -> list[types.Location]:
     """The places that declare what stands at a place."""
+    if (column := _column_at(session, params.text_document.uri, params.position)) is not None:
+        return _column_places(session, params.text_document.uri, *column, declaring=True)
     found = await _symbol_at(session, params.text_document.uri, params.position)
     return [] if found is None else await _places(session, *found, declaring=True)
 
 
 async def references(session: EditorSession, params: types.ReferenceParams) -> list[types.Location]:
     """The places that use what stands at a place, with those that declare it where they are asked for."""
+    declaring = None if params.context.include_declaration else False
+    if (column := _column_at(session, params.text_document.uri, params.position)) is not None:
+        return _column_places(session, params.text_document.uri, *column, declaring=declaring)
     found = await _symbol_at(session, params.text_document.uri, params.position)
     if found is None:
         return []
-    declaring = None if params.context.include_declaration else False
     return await _places(session, *found, declaring=declaring)
 
 
@@ -41,6 +47,9 @@ async def prepare_rename(
     session: EditorSession, params: types.PrepareRenameParams
 ) -> types.PrepareRenamePlaceholder | None:
     """The name at a place that can be changed, and its range."""
+    if (column := _column_at(session, params.text_document.uri, params.position)) is not None:
+        where = Positions(column[0].source, session.encoding).range(column[1].span)
+        return types.PrepareRenamePlaceholder(where, column[1].name)
     found = await _symbol_at(session, params.text_document.uri, params.position)
     if found is None or found[1].symbol.sort not in RENAMED:
         return None
@@ -53,6 +62,11 @@ async def prepare_rename(
 
 async def rename(session: EditorSession, params: types.RenameParams) -> types.WorkspaceEdit | None:
     """Another name for what stands at a place, wherever it is used; what would change a meaning is refused."""
+    if (column := _column_at(session, params.text_document.uri, params.position)) is not None:
+        if why := column_refusal(column[0].columns, column[1], params.new_name):
+            raise JsonRpcInvalidParams(why)
+        places = _column_places(session, params.text_document.uri, *column, declaring=None)
+        return _renamed(session, places, params.new_name)
     found = await _symbol_at(session, params.text_document.uri, params.position)
     if found is None:
         return None
@@ -67,12 +81,18 @@ async def rename(session: EditorSession, params: types.RenameParams) -> types.Wo
         refused = Refused(f"there is a playbook `{params.new_name}` already")
     if refused is None and (where := await _of_several(session, one, occurrence.symbol)):
         refused = Refused(f"{where} means the task `{occurrence.symbol.name}` of several steps: say there of which")
+    if refused is None and (why := _in_rows(session, one, occurrence.symbol)):
+        refused = Refused(why)
     if refused is not None:
         raise JsonRpcInvalidParams(refused.reason)
+    return _renamed(session, await _places(session, one, occurrence, declaring=None), params.new_name)
+
+
+def _renamed(session: EditorSession, places: list[types.Location], new: str) -> types.WorkspaceEdit:
     # One edit a file with the version that it was made for: an editor takes all files or none.
     changes: dict[str, list[types.TextEdit]] = {}
-    for place in await _places(session, one, occurrence, declaring=None):
-        changes.setdefault(place.uri, []).append(types.TextEdit(place.range, params.new_name))
+    for place in places:
+        changes.setdefault(place.uri, []).append(types.TextEdit(place.range, new))
     edits = [edit_of(uri, _version(session, uri), inner).document_changes or [] for uri, inner in changes.items()]
     return types.WorkspaceEdit(document_changes=[change for edit in edits for change in edit])
 
@@ -188,10 +208,47 @@ async def _places(
 
 
 def _places_in_suites(session: EditorSession, file: str, symbol: Symbol) -> list[types.Location]:
+    # A cell of a table is one place, however often its case uses it.
+    places = dict.fromkeys((name, each.span) for name, _, each in session.suites.uses(file, symbol) if not each.joined)
+    suites = session.suites.suites()
     return [
-        types.Location(_uri(session, name), Positions(suite.source, session.encoding).range(each.span))
-        for name, suite, each in session.suites.uses(file, symbol)
+        types.Location(_uri(session, name), Positions(suites[name].source, session.encoding).range(span))
+        for name, span in places
     ]
+
+
+def _in_rows(session: EditorSession, one: OpenFile, symbol: Symbol) -> str:
+    """Why a symbol cannot have another name in the tables of files of tests; "" where it can."""
+    uses = [*session.suites.uses(one.name, symbol)]
+    known = {(name, each) for name, _, each in uses}
+    for name, suite, each in uses:
+        where = f"line {each.span.line} of {name.rpartition('/')[2]}"
+        if each.joined:
+            return (
+                f"{where} puts `{symbol.name}` together from the rows of a table: write it there as one value of a row"
+            )
+        if any(other.span == each.span and (name, other) not in known for other in suite.names):
+            return f"{where} has `{symbol.name}` for something else, too: give the rows a column for each"
+    return ""
+
+
+def _column_at(session: EditorSession, uri: str, position: types.Position) -> tuple[NamedSuite, RowColumn] | None:
+    """The column of a table at a place of a file of tests."""
+    one = session.opened.get(uri)
+    suite = session.suites.suites().get(one.name) if one is not None and is_suite(one.name) else None
+    if suite is None:
+        return None
+    place = Positions(suite.source, session.encoding).place(position)
+    found = next((each for each in suite.columns if touches(each.span, *place)), None)
+    return (suite, found) if found is not None else None
+
+
+def _column_places(
+    session: EditorSession, uri: str, suite: NamedSuite, column: RowColumn, *, declaring: bool | None
+) -> list[types.Location]:
+    at = Positions(suite.source, session.encoding)
+    found = [each for each in alike_columns(suite.columns, column) if declaring in (None, each.declares)]
+    return [types.Location(uri, at.range(span)) for span in dict.fromkeys(each.span for each in found)]
 
 
 async def _of_several(session: EditorSession, one: OpenFile, symbol: Symbol) -> str:
@@ -213,7 +270,9 @@ def _name_in_suite(session: EditorSession, uri: str, position: types.Position) -
     if suite is None:
         return None
     place = Positions(suite.source, session.encoding).place(position)
-    found = next((each for each in suite.names if touches(each.span, *place)), None)
+    # Of a cell the name is meant, and not what else it is used for.
+    named = (each for each in suite.names if each.sort and not each.joined)
+    found = next((each for each in named if touches(each.span, *place)), None)
     return (suite, found) if found is not None else None
 
 

@@ -1,7 +1,8 @@
 """The names of a playbook in its files of tests (`NAME.test.yaml`): where they stand, and what they mean there.
 
 A file of tests names steps and tasks of its playbook, and in outcomes those of the playbooks that it calls, too; keys
-of `ctx` and of the workload, secrets, and the paths of playbooks that are called.
+of `ctx` and of the workload, secrets, and the paths of playbooks that are called. What a case has from the rows of its
+table is among them, at its place in the table.
 """
 
 import posixpath
@@ -10,18 +11,24 @@ from collections.abc import Iterator
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetl_ir.suite import SUFFIXES
+from noetlc.lsp.cursor import CursorPath
 from noetlc.lsp.files_index import FilesIndex, ReadFiles
 from noetlc.lsp.project import Project
-from noetlc.lsp.symbols import Occurrence, Scalars, Symbol, scalars_in
+from noetlc.lsp.suite_rows import Filled, RowColumn, columns_in, filled_by_rows, rows_of, text_with
+from noetlc.lsp.symbols import Occurrence, Symbol, scalars_in
 from noetlc.source.decoding import bytes_of
 from noetlc.source.nodes import Mapping, Scalar
 from noetlc.source.text import Source
 from noetlc.source.yaml_reader import read_yaml
+from noetlc.suites.table import has_rows
 
 
 class SuiteName(NamedTuple):
     """A name in a file of tests: the sort of symbol that it is, the step that it belongs to, "" where none is said, and
     its place. `of_children` says that it may be that of a playbook that the tested one calls.
+
+    Of a cell in a table there is one for each use, with the sort "" where it is data and no name. `joined` says that
+    the name is put together from a row, so that it stands nowhere.
     """
 
     sort: str
@@ -29,14 +36,16 @@ class SuiteName(NamedTuple):
     owner: str
     span: Span
     of_children: bool = False
+    joined: bool = False
 
 
 class NamedSuite(NamedTuple):
-    """A file of tests with the file of its playbook, and its names."""
+    """A file of tests with the file of its playbook, its names, and the columns of its tables."""
 
     source: Source
     playbook: str
     names: tuple[SuiteName, ...]
+    columns: tuple[RowColumn, ...] = ()
 
 
 def is_suite(name: str) -> bool:
@@ -111,12 +120,16 @@ def suite_of(name: str, text: str) -> NamedSuite:
     """The names in a file of tests, as far as it can be read."""
     reading = read_yaml(name, bytes_of(text))
     root = reading.documents[0] if reading.documents else None
-    playbook = name
-    names: list[SuiteName] = []
-    if isinstance(root, Mapping):
-        playbook = _playbook_of(name, root)
-        names = [each for one in scalars_in(root) for each in _names(reading.source, one)]
-    return NamedSuite(reading.source, playbook, tuple(names))
+    if not isinstance(root, Mapping):
+        return NamedSuite(reading.source, name, ())
+    # Each once: what rows have no part in is the same with all of them.
+    names = dict.fromkeys(
+        each
+        for one in scalars_in(root)
+        for whole in filled_by_rows(one, rows_of(root, one))
+        for each in _names(reading.source, whole)
+    )
+    return NamedSuite(reading.source, _playbook_of(name, root), tuple(names), tuple(columns_in(reading.source, root)))
 
 
 def _playbook_of(name: str, root: Mapping) -> str:
@@ -127,31 +140,40 @@ def _playbook_of(name: str, root: Mapping) -> str:
     return name.removesuffix(suffix) + suffix.removeprefix(".test")
 
 
-def _names(source: Source, one: Scalars) -> Iterator[SuiteName]:
+def _names(source: Source, whole: Filled) -> Iterator[SuiteName]:
+    one = whole.one
     name, path = one.scalar.text, one.path
     if not name or "{{" in name:
         return
     # What stands in a case may stand beside the cases, for all of them.
     inner = path[2:] if path[:1] == ("cases",) and len(path) > 2 else path
-    span = source.inner_span(one.scalar, 0, len(name))
-    if one.is_key:
-        sort = _KEYS.get(inner[:-1])
-        if sort is not None:
-            yield SuiteName(sort, name, "", span)
+    span = one.scalar.span if whole.joined else source.inner_span(one.scalar, 0, len(name))
+    found = [*_meanings(inner, whole)]
+    for sort, owner, of_children in found:
+        yield SuiteName(sort, name, owner, span, of_children, whole.joined)
+    # The name of a case is for people: it says another name as well as this one.
+    if whole.cell and not found and inner != ("case",):
+        yield SuiteName("", name, "", span)
+
+
+def _meanings(inner: CursorPath, whole: Filled) -> Iterator[tuple[str, str, bool]]:
+    """The names that a scalar at a path within a case is: sort of symbol, owner, whether it may be that of a child."""
+    if whole.one.is_key:
+        if (sort := _KEYS.get(inner[:-1])) is not None:
+            yield sort, "", False
         return
     match inner:
         case ("outcomes", int(), "step") | ("expect", "calls", int(), "step"):
-            yield SuiteName("step", name, "", span, of_children=inner[0] == "outcomes")
+            yield "step", "", inner[0] == "outcomes"
         case ("outcomes", int(), "task") | ("expect", "calls" | "events", int(), "task") | ("expect", "error", "task"):
-            yield SuiteName("task", name, _step_beside(one), span, of_children=inner[0] == "outcomes")
+            for owner in _steps_beside(whole):
+                yield "task", owner, inner[0] == "outcomes"
         case ("expect", "steps" | "steps_in_any_order" | "not_run", int()):
-            yield SuiteName("step", name, "", span)
+            yield "step", "", False
         case ("expect", "events", int(), "step") | ("expect", "error", "step"):
-            yield SuiteName("step", name, "", span)
+            yield "step", "", False
         case ("expect", "calls", int(), "fields", "path"):
-            yield SuiteName("playbook", name, "", span)
-        case _:
-            return
+            yield "playbook", "", False
 
 
 _KEYS: dict[tuple[str | int, ...], str] = {
@@ -163,8 +185,12 @@ _KEYS: dict[tuple[str | int, ...], str] = {
 """Where keys are names, and of what."""
 
 
-def _step_beside(one: Scalars) -> str:
-    """The step that the entry around a scalar names."""
-    node = one.levels[-1].node
+def _steps_beside(whole: Filled) -> Iterator[str]:
+    """The step that the entry around a scalar names, with each row; "" where it names none."""
+    node = whole.one.levels[-1].node
     step = node.get("step") if isinstance(node, Mapping) else None
-    return step.text if isinstance(step, Scalar) else ""
+    text = step.text if isinstance(step, Scalar) else ""
+    if not whole.rows or not has_rows(text):
+        yield text
+        return
+    yield from dict.fromkeys(text_with(text, row) for row in whole.rows)

@@ -12,7 +12,9 @@ import re
 from noetlc.reading.reader import Reader, unknown
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at, sequence_at
 
-_NAME = re.compile(r"\{\{\s*row\.([\w-]+)\s*\}\}", re.ASCII)
+NAME = re.compile(r"\{\{\s*row\.([\w-]+)\s*\}\}", re.ASCII)
+"""The place of a value of a row, with its name."""
+
 _OTHER = re.compile(r"\{\{[^}]*\brow\b[^}]*\}\}", re.ASCII)
 
 
@@ -37,7 +39,7 @@ def with_row(r: Reader, node: Node, row: Mapping | None) -> Node:
 
 def has_rows(text: str) -> bool:
     """Whether a text names a value of a row."""
-    return _NAME.search(text) is not None
+    return NAME.search(text) is not None
 
 
 def _pairs(entries: list[tuple[Scalar, Node]], node: Mapping) -> "zip[tuple[tuple[Scalar, Node], tuple[Scalar, Node]]]":
@@ -49,11 +51,11 @@ def _differ(one: Node, other: Node) -> bool:
 
 
 def _filled(r: Reader, node: Scalar, row: Mapping | None) -> Node:
-    whole = _NAME.fullmatch(node.text.strip())
+    whole = NAME.fullmatch(node.text.strip())
     if whole is not None:
         return _cell(r, node, row, whole.group(1)) or node
     # What is left with `row` in it was meant as one, and would be data without a word: `{{ row.n + 1 }}`.
-    for braces in _OTHER.findall(_NAME.sub("", node.text)):
+    for braces in _OTHER.findall(NAME.sub("", node.text)):
         help = "write `{{ row.name }}`: a value of a row is put in, and nothing is evaluated"
         r.report("NL104", f"`{braces}` is more than the name of a value", node.span, help=help)
 
@@ -63,7 +65,7 @@ def _filled(r: Reader, node: Scalar, row: Mapping | None) -> Node:
             r.report("NL104", f"`{found.group(0)}` is a list or a mapping, which no text can hold", node.span)
         return cell.text if isinstance(cell, Scalar) else found.group(0)
 
-    text = _NAME.sub(text_of, node.text)
+    text = NAME.sub(text_of, node.text)
     return node if text == node.text else scalar_at(text, text, style=node.style, span=node.span, source=node.source)
 
 
