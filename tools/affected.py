@@ -66,6 +66,7 @@ VIEWS = {
     "schedules": ("schedules.js", "triggers.js"),
     "notifications": ("notifications.js", "audit.js"),
     "starting": ("starting.js",),
+    "numbers": ("numbers.js",),
     "picture": ("viewport.js",),
     "scopes": ("scopes.js",),
     "signing": ("signing.js",),

@@ -90,7 +90,7 @@ export function executionView(id, query, person) {
       // Neither waits for the log to be read whole.
       events.from(0);
       listChildren();
-      document_ = await get(place, {}, closing.signal);
+      document_ = await getShown(place, {}, closing.signal);
     } catch (error) {
       if (!closing.signal.aborted) show(element, trouble(error));
       return;
@@ -156,7 +156,7 @@ export function executionView(id, query, person) {
   /** How it stands now, whatever is looked at. */
   async function stand() {
     try {
-      document_ = { ...(await get(place, {}, closing.signal)), digest: document_.digest };
+      document_ = { ...(await getShown(place, {}, closing.signal)), digest: document_.digest };
     } catch {
       return;
     }
@@ -477,7 +477,7 @@ export function executionView(id, query, person) {
 
   async function again() {
     try {
-      const first = (await get(`${place}/events`, { limit: 1 })).events[0];
+      const first = (await getShown(`${place}/events`, { limit: 1 })).events[0];
       await startAgain(document_.playbook, document_.digest, first.payload.payload || {});
     } catch (error) {
       tell(wordsOf(error), 'bad');

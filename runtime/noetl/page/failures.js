@@ -1,6 +1,7 @@
 // Failures for people: what went wrong, what led to it, and where that stands in the source.
 
 import { execution, h } from './dom.js';
+import { jsonText } from './numbers.js';
 import { excerpt } from './source.js';
 
 /** How many errors are told, one the cause of the other: more are no help. */
@@ -47,7 +48,7 @@ function details(error) {
   for (let depth = 1; depth < DEPTH && found && !found.response; depth += 1) found = found.cause && 'status' in found.cause ? found.cause.error : found.cause;
   const { status, url, body } = found?.response || {};
   const rows = [['Status', status], ['Address', url], ['Body', body], ...Object.entries(error).filter(([name]) => !TOLD.has(name))].filter(([, value]) => value !== undefined && value !== null);
-  const text = (/** @type {any} */ value) => (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, LETTERS);
+  const text = (/** @type {any} */ value) => (typeof value === 'string' ? value : jsonText(value)).slice(0, LETTERS);
   return rows.length ? h('dl', { class: 'details' }, rows.map(([name, value]) => [h('dt', null, name), h('dd', null, h('code', null, text(value)))])) : null;
 }
 

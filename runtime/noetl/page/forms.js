@@ -1,6 +1,7 @@
 // Dialogs: what a person is asked before something is changed.
 
 import { h, show, sign, wordsOf } from './dom.js';
+import { jsonValue } from './numbers.js';
 
 let last = 0;
 
@@ -53,7 +54,7 @@ export function field(label, input, hint) {
 export function jsonOf(text, what) {
   if (!text.trim()) return undefined;
   try {
-    return JSON.parse(text);
+    return jsonValue(text);
   } catch (error) {
     throw new Error(`${what} is no JSON: ${wordsOf(error)}`, { cause: error });
   }

@@ -2,7 +2,8 @@
 
 import { badge, h, say, show, wordsOf } from './dom.js';
 import { problem } from './failures.js';
-import { get, getShown } from './server.js';
+import { jsonText } from './numbers.js';
+import { getShown } from './server.js';
 import { many, took } from './times.js';
 
 const PAGE = 50;
@@ -46,7 +47,7 @@ export function items(id, step, digest, signal) {
     asked += 1;
     const mine = asked;
     try {
-      const found = await get(`${place}/items`, { step, state, after: starts[starts.length - 1], limit: PAGE, position }, signal);
+      const found = await getShown(`${place}/items`, { step, state, after: starts[starts.length - 1], limit: PAGE, position }, signal);
       if (mine !== asked) return;
       // What went wrong is looked for first.
       if (!chosen && !state && found.counts.failed) {
@@ -109,7 +110,7 @@ export function items(id, step, digest, signal) {
     if (!whole.childElementCount) show(whole, h('p', { class: 'hint' }, 'Asking…'));
     try {
       const found = await getShown(`${place}/item`, { step, key: [one.run, ...one.index].join('/') }, signal);
-      const text = (/** @type {any} */ value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
+      const text = (/** @type {any} */ value) => (typeof value === 'string' ? value : jsonText(value, 2));
       show(whole, h('h3', null, 'Item'), h('pre', { class: 'value' }, text(found.item)), one.state === 'done' ? [h('h3', null, 'Result'), h('pre', { class: 'value' }, text(found.result))] : null);
     } catch (error) {
       if (!signal.aborted) show(whole, h('p', { class: 'problem' }, wordsOf(error)));

@@ -1,7 +1,8 @@
 // The log of an execution: its events as they stand, filtered, from wherever the reader is.
 
 import { h, say, show, wordsOf } from './dom.js';
-import { get } from './server.js';
+import { jsonText } from './numbers.js';
+import { getShown } from './server.js';
 import { clock, millis } from './times.js';
 
 const PAGE = 200;
@@ -42,7 +43,7 @@ export function log(id, go) {
     more.disabled = true;
     try {
       for (let look = 0; look < LOOKS && found < FOUND && !end; look += 1) {
-        const page = await get(`executions/${encodeURIComponent(id)}/events`, { after: next, limit: step.value || kind.value ? 1000 : PAGE });
+        const page = await getShown(`executions/${encodeURIComponent(id)}/events`, { after: next, limit: step.value || kind.value ? 1000 : PAGE });
         if (mine !== run) return;
         next += page.events.length;
         end = page.next === null;
@@ -74,7 +75,7 @@ export function log(id, go) {
       const is = one.nextElementSibling?.classList.contains('whole');
       open.setAttribute('aria-expanded', String(!is));
       if (is) one.nextElementSibling?.remove();
-      else one.after(h('tr', { class: 'whole' }, h('td', { colspan: 5 }, h('pre', null, JSON.stringify(event.payload, null, 2)))));
+      else one.after(h('tr', { class: 'whole' }, h('td', { colspan: 5 }, h('pre', null, jsonText(event.payload, 2)))));
     });
     return one;
   }
@@ -110,5 +111,5 @@ export function log(id, go) {
 function brief(payload) {
   const error = payload.error || payload.outcome?.error;
   if (error && typeof error === 'object') return `${error.code}: ${error.message}`.slice(0, 160);
-  return JSON.stringify(payload).slice(1, -1).slice(0, 160);
+  return jsonText(payload).slice(1, -1).slice(0, 160);
 }

@@ -4,7 +4,7 @@ import { h, prose } from './dom.js';
 import { ask, tell } from './forms.js';
 import { document_, heading, looking, pausing, request, state } from './schedules.js';
 import { isLimited, scopeHint } from './scopes.js';
-import { all, get, post, remove } from './server.js';
+import { all, get, getShown, post, remove } from './server.js';
 import { ago, many, millis, moment } from './times.js';
 
 const LETTERS = 100;
@@ -52,7 +52,7 @@ function drop(one, name, look) {
 /** One notification. @param {string} name @param {import('./app.js').Person} person @returns {import('./app.js').View} */
 export function notificationView(name, person) {
   const at = `notifications/${encodeURIComponent(name)}`;
-  return looking(name, (signal) => get(at, {}, signal), (found, look) => {
+  return looking(name, (signal) => getShown(at, {}, signal), (found, look) => {
     const acts = person.operates ? [h('button', { type: 'button', onclick: () => test(at, found, look) }, 'Test…'), pausing(at, found, look)] : [];
     const facts = [h('span', null, `tells of: ${told(found)}`), found.to ? h('span', null, `by ${found.to}`) : null, h('span', null, found.last_told ? `told last ${moment(millis(found.last_told))}` : 'has told nothing yet'), h('span', null, `${many(found.waiting, 'message')} to be sent`),
       found.dead ? h('a', { href: '#/notifications' }, many(found.dead, 'dead letter')) : null];

@@ -4,9 +4,10 @@ import { differences } from './differences.js';
 import { h, prose, show, sign, trouble, wordsOf } from './dom.js';
 import { findingsOf, marks, notes, summary } from './findings.js';
 import { back, leave, stand } from './lists.js';
+import { jsonText } from './numbers.js';
 import { picture, placePicture } from './picture.js';
 import { scopeHint } from './scopes.js';
-import { all, get, postText, server } from './server.js';
+import { all, get, getShown, postText, server } from './server.js';
 import { linesOf, listing, reveal } from './source.js';
 import { declaredIn, start } from './starting.js';
 import { many } from './times.js';
@@ -115,7 +116,7 @@ export function playbookView(path, query, person) {
       location.hash = chosen(choice.value, now.get('with') || '');
     } }, versions.map((one) => h('option', { value: one.version, selected: one === row }, `version ${one.version}`)));
     const about = h('div', { class: 'about' });
-    const outline = await get(`plans/${row.playbook_id}/outline`, {}, closing.signal);
+    const outline = await getShown(`plans/${row.playbook_id}/outline`, {}, closing.signal);
     if (mine !== asked) return;
     show(head, h('p', { class: 'crumb' }, h('a', { href: back('playbooks') }, 'Playbooks'), ' / ', h('code', null, row.playbook_id.slice(0, 16))),
       h('div', { class: 'title' }, h('h1', null, path), h('div', { class: 'version' }, choice), h('span', { class: 'gap' }), h('div', { class: 'acts' },
@@ -151,7 +152,7 @@ export function playbookView(path, query, person) {
 function takes(outline) {
   const rows = declaredIn(outline);
   return rows.length ? h('dl', { class: 'values' }, rows.map((one) => [h('dt', null, one.name, one.required ? h('small', { class: 'warn' }, ' must be brought') : null),
-    h('dd', null, one.schema.description ? h('p', { class: 'hint' }, one.schema.description) : null, one.value === undefined ? null : h('pre', { class: 'value' }, JSON.stringify(one.value)))])) : h('p', { class: 'hint' }, 'It takes none.');
+    h('dd', null, one.schema.description ? h('p', { class: 'hint' }, one.schema.description) : null, one.value === undefined ? null : h('pre', { class: 'value' }, jsonText(one.value)))])) : h('p', { class: 'hint' }, 'It takes none.');
 }
 
 /** @param {string} title @param {string[]} found */

@@ -2,8 +2,9 @@
 
 import { execution, h, prose, show, sign, trouble, wordsOf } from './dom.js';
 import { ask, field, tell } from './forms.js';
+import { jsonText } from './numbers.js';
 import { scopeHint } from './scopes.js';
-import { all, get, post } from './server.js';
+import { all, getShown, post } from './server.js';
 import { keys } from './starting.js';
 import { ago, many, millis, moment, took } from './times.js';
 
@@ -115,7 +116,7 @@ export async function request(path, look, said) {
 /** One schedule. @param {string} name @param {import('./app.js').Person} person @returns {import('./app.js').View} */
 export function scheduleView(name, person) {
   const at = `schedules/${encodeURIComponent(name)}`;
-  return looking(name, (signal) => get(at, {}, signal), (found, look) => {
+  return looking(name, (signal) => getShown(at, {}, signal), (found, look) => {
     const spec = found.document.spec || {};
     const acts = person.operates ? [
       h('button', { type: 'button', onclick: () => startNow(at, found, look) }, 'Start now…'),
@@ -146,7 +147,7 @@ function times(title, rows, none) {
 
 /** What somebody wrote. @param {any} document @returns {HTMLElement} */
 export function document_(document) {
-  return h('details', { class: 'card' }, h('summary', null, 'Document'), h('pre', { tabIndex: 0 }, JSON.stringify(document, null, 2)));
+  return h('details', { class: 'card' }, h('summary', null, 'Document'), h('pre', { tabIndex: 0 }, jsonText(document, 2)));
 }
 
 /** @param {string} at @param {any} found @param {() => Promise<void>} look */

@@ -1,5 +1,7 @@
 // The API of the server that the page came from. Addresses are relative to the page, so that a prefix does not matter.
 
+import { jsonText, jsonValue } from './numbers.js';
+
 const BASE = new URL('.', document.baseURI);
 
 /** What the server said instead of an answer. */
@@ -36,17 +38,9 @@ export async function get(path, query, signal) {
   return (await asked('GET', address(path, query), undefined, signal)).json();
 }
 
-/** The same, for values that are shown: a number that JavaScript would write otherwise (1220.0, or one of many digits) is shown as the server wrote it, and is nothing to reckon with. @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] @returns {Promise<any>} */
+/** The same, for values that are shown or sent on: a number that JavaScript would write otherwise (1220.0, or one of many digits) stays as the server wrote it. @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] @returns {Promise<any>} */
 export async function getShown(path, query, signal) {
-  return asWritten(await (await asked('GET', address(path, query), undefined, signal)).text());
-}
-
-/** JSON whose numbers are written again as they stand there; in browsers that cannot, as JavaScript writes them. @param {string} text @returns {any} */
-function asWritten(text) {
-  const raw = /** @type {any} */ (JSON).rawJSON;
-  /** @param {string} _ @param {any} value @param {any} [context] */
-  const read = (_, value, context) => (typeof value === 'number' && context?.source && String(value) !== context.source ? raw(context.source) : value);
-  return raw ? JSON.parse(text, read) : JSON.parse(text);
+  return jsonValue(await (await asked('GET', address(path, query), undefined, signal)).text());
 }
 
 /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<string>} */
@@ -84,7 +78,7 @@ export async function postText(path, text, query) {
 async function asked(method, url, body, signal, headers = {}) {
   /** @type {Record<string, string>} */
   const type = body === undefined ? {} : { 'Content-Type': 'application/json' };
-  const sent = body === undefined || headers['Content-Type'] ? body : JSON.stringify(body);
+  const sent = body === undefined || headers['Content-Type'] ? body : jsonText(body);
   let response;
   try {
     response = await fetch(url, { method, body: sent, signal, headers: { ...type, ...headers }, credentials: 'same-origin', cache: 'no-store' });

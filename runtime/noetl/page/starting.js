@@ -2,7 +2,8 @@
 
 import { h, prose, show } from './dom.js';
 import { ask, field, jsonOf, tell } from './forms.js';
-import { all, get, post } from './server.js';
+import { isNumber, jsonText, numberIn } from './numbers.js';
+import { all, getShown, post } from './server.js';
 
 /**
  * What a start may bring. `value` is what it has by itself, or what an execution brought (`brought`).
@@ -35,7 +36,7 @@ export function keys() {
   /** @type {Map<string, string>} */
   const made = new Map();
   return (/** @type {any} */ body) => {
-    const text = JSON.stringify(body);
+    const text = jsonText(body);
     const key = made.get(text) || (Array.from(crypto.getRandomValues(new Uint32Array(4)), (one) => one.toString(16)).join('-'));
     made.set(text, key);
     return key;
@@ -90,7 +91,7 @@ export async function startAgain(path, digest, payload) {
   async function draw(wanted) {
     asked += 1;
     const mine = asked;
-    const outline = await get(`plans/${encodeURIComponent(wanted)}/outline`);
+    const outline = await getShown(`plans/${encodeURIComponent(wanted)}/outline`);
     if (mine !== asked) return;
     const known = declaredIn(outline, payload);
     inputs = known.map(inputOf);
@@ -101,7 +102,7 @@ export async function startAgain(path, digest, payload) {
     warning.hidden = !strange.length;
     // Where inputs are declared, the server refuses all others.
     show(warning, prose(outline.inputs ? `${word} has no input ${listed}: left out here.` : `${word} has no ${listed} in its workload, and may not read what stands below.`));
-    other.value = strange.length && !outline.inputs ? JSON.stringify(Object.fromEntries(strange.map((name) => [name, payload[name]])), null, 2) : '';
+    other.value = strange.length && !outline.inputs ? jsonText(Object.fromEntries(strange.map((name) => [name, payload[name]])), 2) : '';
     show(form, inputs.map((one) => one.element), outline.inputs ? null : field('Other values (JSON)', other, 'Names that its workload does not have.'), inputs.length ? null : h('p', { class: 'hint' }, 'It takes no inputs.'));
   }
 
@@ -120,7 +121,7 @@ const CONTROLS = { date: 'date', 'date-time': 'datetime-local', email: 'email', 
 /** A control for a value. @param {Declared} one @returns {Input} */
 export function inputOf(one) {
   const { name, required, schema } = one;
-  const kind = Array.isArray(schema.type) ? '' : schema.type || (one.value === null || one.value === undefined ? '' : Array.isArray(one.value) ? 'array' : typeof one.value);
+  const kind = Array.isArray(schema.type) ? '' : schema.type || (one.value === null || one.value === undefined ? '' : Array.isArray(one.value) ? 'array' : isNumber(one.value) ? 'number' : typeof one.value);
   const label = required ? `${name} *` : name;
   const hint = schema.description || '';
   /** What is sent where nobody changed anything. */
@@ -131,12 +132,12 @@ export function inputOf(one) {
     return { name, element: field(label, box, hint), read: () => (!required && box.checked === (one.value === true) ? kept : box.checked) };
   }
   if (kind === 'string' && (one.value === undefined || one.value === null || typeof one.value === 'string')) return textOf(one, label, hint, kept);
-  if ((kind === 'number' || kind === 'integer') && (one.value === undefined || one.value === null || typeof one.value === 'number')) {
+  if ((kind === 'number' || kind === 'integer') && (one.value === undefined || one.value === null || isNumber(one.value))) {
     const input = h('input', { type: 'number', step: kind === 'integer' ? 1 : 'any', required, value: one.value ?? '', min: schema.minimum ?? '', max: schema.maximum ?? '' });
     const before = input.value;
-    return { name, element: field(label, input, hint), read: () => (input.value === before && !required ? kept : input.value === '' ? undefined : Number(input.value)) };
+    return { name, element: field(label, input, hint), read: () => (input.value === before && !required ? kept : input.value === '' ? undefined : numberIn(input.value, kind === 'integer')) };
   }
-  const text = h('textarea', { rows: 3, spellcheck: false, required, value: one.value === undefined || one.value === null ? '' : JSON.stringify(one.value, null, 2) });
+  const text = h('textarea', { rows: 3, spellcheck: false, required, value: one.value === undefined || one.value === null ? '' : jsonText(one.value, 2) });
   const before = text.value;
   return { name, element: field(`${label} (JSON)`, text, hint), read: () => (text.value === before && !required ? kept : jsonOf(text.value, name)) };
 }
@@ -146,7 +147,7 @@ function choiceOf(one, label, hint, kept) {
   const values = one.schema.enum;
   const itself = one.value === undefined ? 'as it is' : `as it is: ${String(one.value)}`;
   const select = h('select', null, one.required || one.brought ? null : h('option', { value: '' }, `(${itself})`),
-    values.map((/** @type {any} */ value, /** @type {number} */ n) => h('option', { value: n, selected: (one.brought || one.required) && value === one.value }, String(value))));
+    values.map((/** @type {any} */ value, /** @type {number} */ n) => h('option', { value: n, selected: (one.brought || one.required) && jsonText(value) === jsonText(one.value) }, String(value))));
   const before = select.value;
   return { name: one.name, element: field(label, select, hint), read: () => (select.value === before && !one.required ? kept : select.value === '' ? undefined : values[Number(select.value)]) };
 }

@@ -2,6 +2,7 @@
 
 import { badge, h, prose, show, wordsOf } from './dom.js';
 import { placeOf, problem } from './failures.js';
+import { jsonText } from './numbers.js';
 import { getShown } from './server.js';
 import { arcOf } from './timeline.js';
 import { took } from './times.js';
@@ -56,7 +57,7 @@ function listed(attempts, look) {
 
 /** A value as it is. @param {any} found */
 export function value(found) {
-  return h('pre', { class: 'value' }, typeof found === 'string' ? found : JSON.stringify(found, null, 2));
+  return h('pre', { class: 'value' }, typeof found === 'string' ? found : jsonText(found, 2));
 }
 
 /** Named values. @param {Record<string, any>} found @param {string} none */

@@ -2,7 +2,7 @@
 // A range of it is shown larger, chosen by dragging or by buttons, and stands in the address.
 
 import { h, say, show } from './dom.js';
-import { get } from './server.js';
+import { getShown } from './server.js';
 import { clock, many, took } from './times.js';
 
 /**
@@ -129,7 +129,7 @@ export function timeline(id, pick, isOver, range, chosen) {
   }
 
   async function load() {
-    const found = await get(`executions/${encodeURIComponent(id)}/timeline`, { after: position });
+    const found = await getShown(`executions/${encodeURIComponent(id)}/timeline`, { after: position });
     for (const bar of found.bars) bars.set(bar.number, bar);
     position = found.position;
     leftOut = found.left_out;

@@ -2,14 +2,15 @@
 
 import { execution, h, prose } from './dom.js';
 import { ask, tell } from './forms.js';
+import { jsonText } from './numbers.js';
 import { document_, heading, looking, pausing } from './schedules.js';
-import { get, post } from './server.js';
+import { getShown, post } from './server.js';
 import { many, millis, moment } from './times.js';
 
 /** @param {string} name @param {import('./app.js').Person} person @returns {import('./app.js').View} */
 export function triggerView(name, person) {
   const at = `triggers/${encodeURIComponent(name)}`;
-  return looking(name, (signal) => get(at, {}, signal), (found, look) => {
+  return looking(name, (signal) => getShown(at, {}, signal), (found, look) => {
     const letters = found.dead_letters || [];
     const acts = person.operates ? [
       letters.length ? h('button', { type: 'button', onclick: () => retry(at, look) }, 'Try again…') : null,
@@ -24,7 +25,7 @@ export function triggerView(name, person) {
 
 /** @param {any} letter */
 function row(letter) {
-  return h('li', null, h('span', { class: 'dim' }, moment(millis(letter.at))), h('span', { class: 'warn' }, prose(letter.reason)), h('details', null, h('summary', null, 'What happened'), h('pre', { tabIndex: 0 }, JSON.stringify(letter.what, null, 2))));
+  return h('li', null, h('span', { class: 'dim' }, moment(millis(letter.at))), h('span', { class: 'warn' }, prose(letter.reason)), h('details', null, h('summary', null, 'What happened'), h('pre', { tabIndex: 0 }, jsonText(letter.what, 2))));
 }
 
 /** @param {string} at @param {() => Promise<void>} look */
