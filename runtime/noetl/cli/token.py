@@ -133,18 +133,19 @@ def _change(before: BearerToken, token: BearerToken) -> str:
     """The differences between a token and the one that takes its place, in words."""
     role = f"its role was `{before.role}` and is `{token.role}`" if before.role != token.role else ""
     limits = [name for name in ("expires", "paths", "pools") if getattr(before, name) != getattr(token, name)]
-    changed = [f"it {_were(before, name)}: {escaped(_shown(before, name))}" for name in limits]
+    changed = [f"it {_was(before, name)}" for name in limits]
     return "; ".join([role or f"its role stays `{token.role}`", *changed])
 
 
-_WERE = {"expires": "would have expired", "paths": "was for playbooks", "pools": "was for pools"}
-
-
-def _were(before: BearerToken, limit: str) -> str:
-    """How a limit that a token had is told of."""
-    if limit != "expires":
-        return f"{_WERE[limit]} before"
-    return "had expired" if before.has_expired(time.time()) else _WERE[limit]
+def _was(before: BearerToken, limit: str) -> str:
+    """A limit that a token had, in words."""
+    if limit == "expires":
+        if before.expires is None:
+            return "would never have expired"
+        return f"{'had' if before.has_expired(time.time()) else 'would have'} expired at {moment(before.expires)}"
+    named = " ".join(getattr(before, limit))
+    what = "playbooks" if limit == "paths" else "pools"
+    return f"was for the {what} {escaped(named)} before" if named else f"was for all {what} before"
 
 
 def _shown(token: BearerToken, limit: str) -> str:

@@ -36,7 +36,7 @@ def test_a_token_with_an_end_and_scopes(tmp_path: Path) -> None:
 def test_a_replacement_says_what_is_wider_now(tmp_path: Path) -> None:
     _token(tmp_path, "add", "ann", "--role", "operator", "--path", "team-a/")
     _, _, told = _token(tmp_path, "add", "ann", "--role", "operator", "--replace")
-    assert "its role stays `operator`; it was for playbooks before: team-a/" in told
+    assert "its role stays `operator`; it was for the playbooks team-a/ before" in told
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,6 @@ def test_a_limit_that_can_be_none_is_refused(tmp_path: Path, option: str, text: 
 def test_a_replacement_says_when_the_one_before_would_have_expired(tmp_path: Path) -> None:
     _token(tmp_path, "add", "ann", "--role", "operator", "--expires", "2999-01-01T00:00:00Z")
     _, _, told = _token(tmp_path, "add", "ann", "--role", "operator", "--replace")
-    assert "it would have expired: 2999-01-01 00:00:00Z" in told
+    assert "it would have expired at 2999-01-01 00:00:00Z" in told
+    _, _, told = _token(tmp_path, "add", "ann", "--role", "operator", "--pool", "gpu", "--expires", "1d", "--replace")
+    assert "its role stays `operator`; it would never have expired; it was for all pools before" in told
