@@ -2,7 +2,6 @@
 than it is.
 """
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.browsing import Listener
@@ -46,15 +45,58 @@ def test_what_waits_says_for_what(server: Listener, page: "Page") -> None:
     assert page.evaluate(f"{words}.map((one) => one.textContent.slice(0, 8))") == [
         "signals ", "timer mo", "its chil", "its next",
     ]  # fmt: skip
-    pills = page.evaluate(f"{words}.map((one) => one.previousSibling.getBoundingClientRect().toJSON())")
-    pills.sort(key=lambda pill: pill["left"])
-    assert all(one["right"] <= other["left"] for one, other in pairwise(pills)), "none lies over another"
+    assert beyond_their_boxes(page) == []
     now = page.locator(".now-list")
     now.get_by_text("waits for signals go, stop or timer late, also under the key order 7 until").wait_for()
     now.get_by_text("waits for timer morning until").wait_for()
     page.get_by_role("button", name="Step approve: waiting").click()
     page.locator(".panel .badge.waiting").wait_for()
     page.locator(".attempts", has_text="w waits for signals go, stop").wait_for()
+
+
+LONG = """
+workflow:
+  - {step: s, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: a_step_whose_name_is_long_enough}]}}
+  - step: a
+    loop: {in: [1, 2, 3], iterator: n}
+    tool:
+      kind: python
+      args: {n: "{{ iter.n }}", attempt: "{{ _attempt }}"}
+      code: "result = 1 / (attempt - 1) + 1 / (3 - n)"
+      spec: {policy: {rules: [{when: "{{ outcome.status == 'error' }}", then: {do: retry, attempts: 2, delay: 0}}]}}
+  - {step: a_step_whose_name_is_long_enough, tool: {kind: noop}}
+"""
+
+
+def beyond_their_boxes(page: "Page") -> list[str]:
+    """The texts of what is painted under boxes that is wider than its box, or than the pill around it."""
+    return list(
+        page.evaluate("""() => {
+      const root = document.querySelector('.stage').shadowRoot;
+      const shown = [...root.querySelectorAll('.note')].filter((note) => note.style.display !== 'none');
+      const inside = (inner, outer) => inner.left >= outer.left - 0.5 && inner.right <= outer.right + 0.5;
+      return shown.filter((note) => {
+        const [pill, text] = [...note.children].map((one) => one.getBoundingClientRect());
+        const box = note.parentElement.querySelector(':scope > .b').getBoundingClientRect();
+        return !inside(pill, box) || !inside(text, pill) || !note.textContent;
+      }).map((note) => note.textContent);
+    }""")
+    )
+
+
+def test_what_is_painted_under_a_box_is_no_wider_than_it(server: Listener, page: "Page") -> None:
+    server.register(HEAD + LONG)
+    name = server.start("t/t")
+    until(lambda: bool(server.api.get(f"/executions/{name}").json()["status"] == "failed"))
+    page.goto(f"{server.url}/#/executions/{name}")
+    step = page.get_by_role("button", name="Step a: failed")
+    step.wait_for()
+    assert beyond_their_boxes(page) == []
+    # All of it is told in the hint, and to screen readers.
+    assert "of 3 items" in str(step.get_attribute("aria-label")) and "retries" in str(step.get_attribute("aria-label"))
+    words = "[...document.querySelector('.stage').shadowRoot.querySelectorAll('.failed .note text')]"
+    [told] = page.evaluate(f"{words}.map((one) => one.textContent)")
+    assert told.endswith(" …") and "retries" not in told
 
 
 def test_a_cancelled_run_has_no_step_that_failed(server: Listener, page: "Page") -> None:

@@ -438,10 +438,10 @@ export function executionView(id, query, person) {
     const look = {
       place, step, digest: document_.digest, position: then, over: then === null && document_.ended !== null, state, bars: own, mayHave: await bars.incomplete(),
       signal: closing.signal, still: () => step === wanted && tab === 'step' && then === (newest() ? null : position),
-      again: [h('button', { type: 'button', onclick: () => {
+      again: h('div', { class: 'acts' }, h('button', { type: 'button', onclick: () => {
         events.only(wanted);
         events.element.scrollIntoView({ block: 'start' });
-      } }, 'Its events in the log'), ' ', person.operates && document_.ended && bars.bars().some((bar) => bar.step === step) ? h('button', { type: 'button', onclick: () => rerun(id, wanted) }, 'Start again from this step…') : null],
+      } }, 'Its events in the log'), person.operates && document_.ended && bars.bars().some((bar) => bar.step === step) ? h('button', { type: 'button', onclick: () => rerun(id, wanted) }, 'Start again from this step…') : null),
     };
     if (!look.still()) return;
     show(topic, heading(look));

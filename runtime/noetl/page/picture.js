@@ -29,10 +29,10 @@ const MORE = `
   .times { font-weight: bold; fill: var(--completed); paint-order: stroke; stroke: var(--page); stroke-width: 4px; }
   @media (prefers-reduced-motion: no-preference) { :host(.live) .running > .b { animation: beat 1.4s ease-in-out infinite; } @keyframes beat { 50% { stroke-opacity: .35; } } }
 `;
-/** The widest that what stands under a box may be, and how far apart those of neighbours are, in units. */
-const [WIDEST, APART] = [420, 6];
-/** Boxes whose lower edges are so near to each other stand in one row. */
-const ROW = 20;
+/** What a pill has beside its text, in units: no pill is wider than its box, so that none covers an arrow or another. */
+const ENDS = 16;
+/** Between the facts of a pill, and behind those that are there. */
+const [AND, MORE_FACTS] = [' · ', ' …'];
 
 /** @typedef {import('./viewport.js').Frame} Frame */
 /** @typedef {{g: SVGGElement, note: SVGGElement, label: SVGElement, mark: string, facts: string, name: string, frame: Frame, room: number}} Box */
@@ -111,7 +111,6 @@ export function picture(digest, pick) {
       arrows.set(g.getAttribute('data-id') || '', { g, count: 0, times: null, stem: g.getAttribute('data-stem') });
     }
     for (const g of /** @type {NodeListOf<SVGGElement>} */ (svg.querySelectorAll('[data-s]'))) stems.set(g.getAttribute('data-s') || '', g);
-    makeRoom();
     const label = boxes.values().next().value?.label;
     ruler = /** @type {CanvasRenderingContext2D} */ (h('canvas').getContext('2d'));
     if (label) ruler.font = getComputedStyle(label).font;
@@ -137,7 +136,7 @@ export function picture(digest, pick) {
     g.append(note);
     if (!id.startsWith('step ')) return;
     g.append(s('rect', { class: 'ring', x: x - 5, y: y - 5, width: width + 10, height: height + 10, rx: 9 }));
-    const box = { g, note, label, mark: '', facts: '', name, room: WIDEST, frame: { left: x + left, top: y + top, right: x + left + width, bottom: y + top + height + 14 } };
+    const box = { g, note, label, mark: '', facts: '', name, room: width - ENDS, frame: { left: x + left, top: y + top, right: x + left + width, bottom: y + top + height + 14 } };
     // One of them for Tab, and arrow keys for the others: who goes through the page is not held up by a thousand steps.
     g.setAttribute('tabindex', '-1');
     g.setAttribute('role', 'button');
@@ -147,24 +146,20 @@ export function picture(digest, pick) {
     boxes.set(name, box);
   }
 
-  /** Have what stands under a box end before what stands under its neighbours begins. */
-  function makeRoom() {
-    const middle = (/** @type {Box} */ one) => (one.frame.left + one.frame.right) / 2;
-    const order = [...boxes.values()].sort((a, b) => a.frame.bottom - b.frame.bottom);
-    order.forEach((one, at) => {
-      for (let next = at + 1; next < order.length && order[next].frame.bottom - one.frame.bottom < ROW; next += 1) {
-        const apart = Math.max(40, Math.abs(middle(order[next]) - middle(one)) - APART);
-        one.room = Math.min(one.room, apart);
-        order[next].room = Math.min(order[next].room, apart);
-      }
-    });
-  }
-
   /** A text that is cut to a width. @param {string} text @param {number} room */
   function fitting(text, room) {
     const letters = [...text];
     while (letters.length > 1 && lengthOf(`${letters.join('')}…`) > room) letters.splice(Math.min(-1, -Math.floor(letters.length / 10)));
     return letters.join('') === text ? text : `${letters.join('').trimEnd()}…`;
+  }
+
+  /** As many facts as have room, the first one cut where it alone has none. @param {string[]} facts @param {number} room */
+  function briefly(facts, room) {
+    for (let count = facts.length; count > 0; count -= 1) {
+      const text = facts.slice(0, count).join(AND) + (count < facts.length ? MORE_FACTS : '');
+      if (lengthOf(text) <= room) return text;
+    }
+    return facts.length ? fitting(facts[0], room) : '';
   }
 
   /** @param {Box} box */
@@ -222,7 +217,7 @@ export function picture(digest, pick) {
     for (const one of boxes.values()) {
       const [mark_, ...facts] = (state.steps || {})[one.name] || ['idle'];
       const shown = mark_ === 'idle' && toCome && !toCome.has(one.name) ? 'never' : mark_;
-      const text = facts.join(' · ');
+      const text = facts.join(AND);
       if (shown !== one.mark || text !== one.facts) one.g.setAttribute('aria-label', `Step ${one.name}: ${mark_ === 'idle' ? 'did not run' : mark_}${text ? `, ${text}` : ''}`);
       if (shown !== one.mark) {
         one.g.classList.remove(...MARKS);
@@ -233,13 +228,13 @@ export function picture(digest, pick) {
       if (text !== one.facts) {
         one.facts = text;
         // There is little room, and that it waits is painted: what for comes first.
-        const brief = mark_ === 'waiting' ? facts.map((/** @type {string} */ fact) => fact.replace(/^waits (for )?/, '')).reverse().join(' · ') : text;
-        say(one.label, lengthOf(brief) + 16 > one.room ? fitting(brief, one.room - 16) : brief);
+        const told = mark_ === 'waiting' ? facts.map((/** @type {string} */ fact) => fact.replace(/^waits (for )?/, '')).reverse() : facts;
+        say(one.label, briefly(told, one.room));
         const title = one.g.querySelector(':scope > title');
         if (title) say(title, text ? `${one.name}: ${text}` : one.name);
         one.note.style.display = text ? '' : 'none';
         if (text) {
-          const wide = lengthOf(one.label.textContent || '') + 16;
+          const wide = lengthOf(one.label.textContent || '') + ENDS;
           const pill = /** @type {SVGElement} */ (one.note.firstChild);
           pill.setAttribute('width', String(wide));
           pill.setAttribute('x', String(Number(one.label.getAttribute('x')) - wide / 2));

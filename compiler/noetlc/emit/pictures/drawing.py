@@ -15,6 +15,9 @@ from noetlc.emit.pictures.style import LINE, SIGNS, TEXT, TITLE
 MAX_TITLE, MAX_LINE, MAX_LABEL, LABEL_LINES = 40, 52, 26, 3
 PADDING, SIGN = 14.0, 18.0
 LEAST = Size(64.0, 32.0)
+LEAST_STEP = 120.0
+"""The least width of a box that a page paints facts under, as times and what is waited for, no wider than the box."""
+STEPS = frozenset({Shape.ENTRY, Shape.STEP, Shape.LOOP})
 CIRCLE = 26.0
 INNER_GAP = 10.0
 PLAIN_GUARDS = frozenset(
@@ -80,7 +83,8 @@ def _face(node: Box, inner: Drawing | None) -> Face:
     if node.shape is Shape.PLACE:
         return Face(title, lines, facts, Size(CIRCLE + 2 * (width_of(title, TEXT) + 6), CIRCLE), 0.0)
     height = LINE * (1 + len(lines) + len(facts)) + PADDING
-    size = Size(max(LEAST.width, width + 2 * PADDING), max(LEAST.height, height))
+    least = LEAST_STEP if node.shape in STEPS else LEAST.width
+    size = Size(max(least, width + 2 * PADDING), max(LEAST.height, height))
     if inner is not None:
         whole = inner.layout.size
         size = Size(max(size.width, whole.width + 2 * INNER_GAP + 4), height + whole.height + INNER_GAP)
