@@ -32,6 +32,9 @@ BEHIND_MAIN = "phases"
 ACCEPTED = (BEHIND_MAIN, "execution_id", "signals")
 """Hindrances that whoever asks may accept, as only a person can know what they come to."""
 
+_BESIDE = (BEHIND_MAIN, "child", "secret")
+"""Hindrances beside which a rerun can be gone on with, to see what else there is."""
+
 _MARKER = b"[[secret:"
 _FROM = "say from which step (`--from STEP`)"
 
@@ -105,15 +108,21 @@ def rerun_of(source: RerunSource, asked: RerunRequest, now: int) -> Rerun:
     is_changed = asked.program.digest != source.program.digest or asked.payload != payload_of(source)
     made = _built(source, asked) if is_changed else same
     found = [*_of_the_source(source, asked), *_told(same), *_told(made)]
-    # What has run behind main keeps nobody from seeing what else is in the way: who accepts it would meet that next.
-    if all(one.code == BEHIND_MAIN for one in found):
+    # All that is in the way is told at once: who has made way for one thing would meet the next one then.
+    if source.execution.is_over and not same.problem and not made.problem:
         found += _of_the_same(source, same, asked)
-        found += _of_the_change(source, same, made) if is_changed else ()
-        found += _of_the_state(made.execution)
-    if not found:
+        if "inputs" not in {one.code for one in found}:  # without them it has no values that could be compared
+            found += _of_the_change(source, same, made) if is_changed else ()
+            found += () if {one.code for one in found} & {"cut", "fault"} else _of_the_state(made.execution)
+    if asked.moved is None:
+        found += _of_secrets(made, asked)
+    if all(one.code in _BESIDE for one in found):
+        is_free = not found
         _go_on(source, made, asked, now)
         # What was at work is lost to its claim, and a loop that had failed may be over with that.
-        found += _of_the_state(made.execution) or [*_of_the_way(made, asked)] or _of_the_log(made, asked)
+        found += _of_the_state(made.execution) or [*_of_the_way(made, asked)]
+        if is_free and not found:
+            found += _of_the_log(made, asked)
     kept, again = _tasks(source, made.prefix)
     at = _marked_steps(asked.program, made.execution)
     if at and not found:  # where it goes another way, what ran on the old one does not
@@ -357,23 +366,28 @@ def _go_on(source: RerunSource, made: _Built, asked: RerunRequest, now: int) -> 
     prefix.events += turn.events
 
 
-def _of_the_log(made: _Built, asked: RerunRequest) -> Iterator[Hindrance]:
-    """Hindrances in the log that was made: it is checked as any other."""
-    events = made.prefix.events
-    for at, event in enumerate(events):
-        if _MARKER not in pack_unsorted(event.data):
+def _of_secrets(made: _Built, asked: RerunRequest) -> Iterator[Hindrance]:
+    """Hindrances where what is kept holds secrets that nobody here can hand over, one for each step."""
+    told = set[int]()
+    for event in made.prefix.events:
+        if event.step in told or _MARKER not in pack_unsorted(event.data):
             continue
-        if asked.moved is not None:
-            data = asked.moved(event.data)
-            events[at] = event._replace(data=data if isinstance(data, dict) else {})
-            continue
+        told.add(event.step)
         step = asked.program.plan.steps[event.step].name if event.step >= 0 else ""
         where = f"what step `{step}` came to holds a secret" if step else "its inputs hold a secret"
         yield Hindrance(
             "secret", f"{where}, which no other execution can use",
             f"begin at it (`--from {step}`) or start anew" if step else "start it anew",
         )  # fmt: skip
-        return
+
+
+def _of_the_log(made: _Built, asked: RerunRequest) -> Iterator[Hindrance]:
+    """Hindrances in the log that was made: it is checked as any other, with its secrets handed over."""
+    events = made.prefix.events
+    for at, event in enumerate(events):
+        if asked.moved is not None and _MARKER in pack_unsorted(event.data):
+            data = asked.moved(event.data)
+            events[at] = event._replace(data=data if isinstance(data, dict) else {})
     wrong = replay(asked.program, asked.execution_id, made.prefix.events).wrong
     if wrong is not None:
         yield Hindrance("log", f"no legal log came of it (event {wrong[0]}: {wrong[1]})", "start it anew")

@@ -51,3 +51,45 @@ def test_what_is_not_come_to_any_more_does_not_run_again() -> None:
     again = rerun(ran, script(big={"result": 1}), text=guard)
     assert (again.codes(), again.rerun.at, again.again()) == ([], ("big",), set())
     assert started(again.done()) == ["big"]
+
+
+TIDIED = """
+executor: {spec: {finally: tidy}}
+workload: {amount: 1}
+workflow:
+  - {step: start, tool: {kind: shell, cmd: x}, next: {arcs: [{step: middle}]}}
+  - step: middle
+    tool: {kind: shell, cmd: x}
+    next: {arcs: [{step: big, when: "{{ workload.amount > 100 }}"}, {step: charge}]}
+  - {step: big, tool: {kind: shell, cmd: x}}
+  - {step: charge, tool: {kind: shell, cmd: x}}
+  - {step: tidy, tool: {kind: shell, cmd: x}}
+"""
+MARKED = {"result": "the token is [[secret:abc]]"}
+
+
+def test_all_that_hinders_comes_at_once() -> None:
+    """One look, and not four: at phases behind main, secrets of two steps, and a step that nothing leads to."""
+    ran = run(TIDIED, script(start=MARKED, middle=MARKED, charge=BROKEN, tidy={"result": 1}))
+    asked = rerun(ran, step="charge", payload={"amount": 200})
+    assert asked.codes() == ["phases", "secret", "secret", "way"]
+    messages = [one.message for one in asked.rerun.hindrances]
+    assert "`tidy`" in messages[0] and "`start`" in messages[1] and "`middle`" in messages[2]
+    assert messages[3] == "step `charge` is not come to any more: it would go on at `big`"
+    assert asked.rerun.events == () and asked.rerun.at == ("big",)
+    assert rerun(ran, step="charge").codes() == ["phases", "secret", "secret"]
+    assert rerun(ran, step="charge", accepted=["phases"]).codes() == ["secret", "secret"]
+    # A task that reads a changed value is told beside them.
+    reads = TIDIED.replace(
+        "start, tool: {kind: shell, cmd: x}", 'start, tool: {kind: shell, cmd: "x {{ workload.amount }}"}'
+    )
+    ran = run(reads, script(start={"result": 1}, middle=MARKED, charge=BROKEN, tidy={"result": 1}))
+    assert rerun(ran, step="charge", payload={"amount": 2}).codes() == ["phases", "workload"]
+
+
+def test_without_an_input_its_consequences_are_not_told() -> None:
+    text = TIDIED.replace("executor: {spec: {finally: tidy}}", "executor: {spec: {inputs: {amount: {type: integer}}}}")
+    text = text.replace("  - {step: tidy, tool: {kind: shell, cmd: x}}\n", "")
+    ran = run(text, script(start={"result": 1}, middle={"result": 1}, charge=BROKEN))
+    needs = text.replace("{amount: {type: integer}}", "{amount: {type: integer}, who: {required: true}}")
+    assert rerun(ran, text=needs).codes() == ["inputs"]
