@@ -63,6 +63,7 @@ VIEWS = {
     "moments": ("step.js",),
     "addresses": ("lists.js",),
     "reruns": ("reruns.js",),
+    "moves": ("moves.js",),
     "schedules": ("schedules.js", "triggers.js"),
     "notifications": ("notifications.js", "audit.js"),
     "starting": ("starting.js",),

@@ -39,7 +39,7 @@ const SIGN_IN = '/sign-in';
 /** @type {[RegExp, (found: string[], query: URLSearchParams, person: Person) => View][]} */
 const VIEWS = [
   [/^\/executions$/, (_, query, person) => executionsView(query, person)],
-  [/^\/executions\/([^/]+)$/, ([id], query, person) => executionView(id, query, person)],
+  [/^\/executions\/([^/]+)$/, ([id], query, person) => executionView(id, query, person, renew)],
   [/^\/playbooks$/, (_, query, person) => playbooksView(query, person)],
   [/^\/playbooks\/(.+)$/, ([path], query, person) => playbookView(path, query, person)],
   [/^\/findings\/([^/]+)$/, ([name]) => findingView(name)],
@@ -106,6 +106,12 @@ function route() {
   show(main, view ? view.element : h('p', { class: 'empty' }, 'There is nothing at this address. ', h('a', { href: '#/executions' }, 'All executions')));
   head();
   window.scrollTo(0, 0);
+}
+
+/** Make the view anew: what it shows has become another thing. */
+function renew() {
+  shown = '';
+  route();
 }
 
 function head() {

@@ -8,6 +8,7 @@ import { Frames } from './frames.js';
 import { items } from './items.js';
 import { back } from './lists.js';
 import { log } from './log.js';
+import { move } from './moves.js';
 import { output } from './output.js';
 import { picture, placePicture } from './picture.js';
 import { rerun } from './reruns.js';
@@ -24,11 +25,12 @@ const LIVE = 400;
 const OVER = { completed: 'It completed.', failed: 'It failed.', cancelled: 'It was cancelled.' };
 /** Events after which an execution stands otherwise than before. */
 const TOLD = new Set(['playbook.paused', 'playbook.resumed', 'playbook.cancelled', 'playbook.queued', 'playbook.placed', 'phase.started', 'workflow.finished']);
+const MOVED = 'playbook.migrated';
 /** A position behind every log: what stands there is the newest. */
 const NEWEST = Number.MAX_SAFE_INTEGER;
 
-/** @param {string} id @param {URLSearchParams} query @param {import('./app.js').Person} person @returns {import('./app.js').View} */
-export function executionView(id, query, person) {
+/** @param {string} id @param {URLSearchParams} query @param {import('./app.js').Person} person @param {() => void} renew draws all of it anew @returns {import('./app.js').View} */
+export function executionView(id, query, person, renew) {
   const closing = new AbortController();
   const place = `executions/${encodeURIComponent(id)}`;
   const element = h('section', { class: 'execution' });
@@ -128,6 +130,11 @@ export function executionView(id, query, person) {
     };
     follow(id, frames?.total || 0, (at, event) => {
       if (frames) frames.total = Math.max(frames.total, at);
+      // Under another plan the picture and all that stands beside it are others.
+      if (event.event_type === MOVED) {
+        renew();
+        return;
+      }
       // What somebody asked for is told at once: its button is another one from then on.
       if (TOLD.has(event.event_type)) stand();
       // The first event after a rest is shown at once, and those of a stream of them some at a time.
@@ -192,6 +199,7 @@ export function executionView(id, query, person) {
     const act = person.operates && [
       open && h('button', { type: 'button', onclick: () => signal([id], document_.now.flatMap((/** @type {any} */ one) => one.signals || [])) }, 'Signal…'),
       open && (status === 'paused' ? h('button', { type: 'button', onclick: () => request(id, 'resume').then(stand) }, 'Resume') : h('button', { type: 'button', onclick: () => request(id, 'pause').then(stand) }, 'Pause')),
+      open && !d.parent && h('button', { type: 'button', onclick: () => move(id) }, 'Other version…'),
       open && h('button', { type: 'button', class: 'danger', onclick: () => cancel([id], stand) }, 'Cancel…'),
       !open && status !== 'completed' && h('button', { type: 'button', onclick: () => rerun(id) }, 'Go on from there…'),
       h('button', { type: 'button', onclick: again }, 'Start again…'),

@@ -60,15 +60,15 @@ export function start(row, outline) {
 
 /**
  * The versions of a playbook, and a control that chooses one: at first that which ran, also where the catalogue has it no more.
- * @param {string} path @param {string} digest of the plan that ran @param {(digest: string) => void} chosen
+ * @param {string} path @param {string} digest of the plan that ran @param {(digest: string) => void} chosen @param {string} [word] how that one is told
  */
-export async function versionsOf(path, digest, chosen) {
+export async function versionsOf(path, digest, chosen, word = 'which ran') {
   const versions = await all('playbooks', { path }, 'playbooks', new AbortController().signal);
   const ran = versions.find((one) => one.playbook_id === digest);
-  const said = (/** @type {any} */ one) => `version ${one.version}${one === ran ? ', which ran' : ''}${one === versions[0] ? ', the newest' : ''}`;
+  const said = (/** @type {any} */ one) => `version ${one.version}${one === ran ? `, ${word}` : ''}${one === versions[0] ? ', the newest' : ''}`;
   const others = versions.filter((one) => one !== ran);
   const choice = h('select', { onchange: () => chosen(choice.value) },
-    ran ? null : h('option', { value: digest }, 'the version that ran, which the catalogue no longer has'),
+    ran ? null : h('option', { value: digest }, `the version ${word === 'which ran' ? 'that ran' : word}, which the catalogue does not have`),
     [...(ran ? [ran] : []), ...others].map((one) => h('option', { value: one.playbook_id }, said(one))));
   return { versions, choice, newer: ran && versions[0] !== ran ? `There is a newer one: version ${versions[0].version}.` : '' };
 }
