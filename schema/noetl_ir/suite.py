@@ -5,10 +5,13 @@ name against the playbook and embeds the plan. What it writes is only read by th
 there is one version of the form.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from noetl_ir import codec
 from noetl_ir.expr import Json
+from noetl_ir.plan_sources import BadSources, read_sources, write_sources
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
@@ -91,7 +94,8 @@ PARTS = ("step", "arc", "branch", "outcome", "rule")
 class Suite(NamedTuple):
     """A file of tests: the names of that file and of its playbook as they are to be shown, the plan's bytes, the cases,
     and the parts of the playbook where coverage was asked for. `never` is how many parts were proved unreachable.
-    `secrets` are the texts of the file that no excerpt of it may show.
+    `secrets` are the texts of the file that no excerpt of it may show, `sources` what the plans in the plan were
+    compiled from, by their digests.
     """
 
     file: str
@@ -101,6 +105,7 @@ class Suite(NamedTuple):
     parts: tuple[PlaybookPart, ...] = ()
     never: int = 0
     secrets: tuple[str, ...] = ()
+    sources: Mapping[str, bytes] = MappingProxyType({})
 
 
 class BadSuite(Exception):
@@ -111,17 +116,17 @@ SUFFIXES = (".test.yaml", ".test.yml")
 """How the names of files of tests end."""
 
 # One number for both programs: a suite lives for one command, so nothing older is ever read.
-_HEAD = "noetl-suite-4"
+_HEAD = "noetl-suite-5"
 
 
 def write_suite(suite: Suite) -> bytes:
-    """The bytes of a suite: the length of the rest in 8 bytes, the rest, then the plan."""
+    """The bytes of a suite: the length of the rest in 8 bytes, the rest, then the plan behind the sources in it."""
     rows: list[Json] = [_HEAD, suite.file, suite.playbook, suite.never, [*suite.secrets]]
     rows.append([_case_row(case) for case in suite.cases])
     rows.append([[part.kind, part.name, [*part.span], [*part.transitions], part.task, part.rule, part.open]
                  for part in suite.parts])  # fmt: skip
     body = codec.pack_unsorted(rows)
-    return len(body).to_bytes(8, "big") + body + suite.plan
+    return len(body).to_bytes(8, "big") + body + write_sources(suite.sources, suite.plan)
 
 
 def read_suite(data: bytes) -> Suite:
@@ -134,13 +139,15 @@ def read_suite(data: bytes) -> Suite:
         head, file, playbook, never, secrets, cases, parts = rows
         if head != _HEAD:
             raise BadSuite("another version wrote it")
+        sources, plan = read_sources(data[end:])
         return Suite(
-            file, playbook, data[end:], tuple([_case_of(row) for row in cases]),
+            file, playbook, plan, tuple([_case_of(row) for row in cases]),
             tuple([PlaybookPart(kind, name, Span(*span), tuple(ids), *rest) for kind, name, span, ids, *rest in parts]),
             never,
             tuple(secrets),
+            sources,
         )  # fmt: skip
-    except (codec.CodecError, TypeError, ValueError) as problem:
+    except (codec.CodecError, BadSources, TypeError, ValueError) as problem:
         raise BadSuite(str(problem)) from None
 
 

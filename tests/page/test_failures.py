@@ -143,6 +143,22 @@ def test_a_failure_in_a_child_is_shown_at_its_line(server: Listener, page: "Page
     page.locator(".failure .line.here u.error", has_text="result = total / 0").wait_for()
 
 
+EACH = """
+workflow:
+  - {step: start, loop: {in: [1], iterator: n}, tool: {kind: playbook, path: t/bottom}}
+"""
+
+
+def test_the_child_of_an_item_is_a_click_away(server: Listener, page: "Page") -> None:
+    server.register_family(HEAD + EACH, HEAD.replace("t/t", "t/bottom") + DIVIDES)
+    name = server.start("t/t")
+    until(lambda: bool(server.api.get(f"/executions/{name}").json()["status"] == "failed"))
+    [child] = server.api.get("/executions", params={"parent": name}).json()["executions"]
+    page.goto(f"{server.url}/#/executions/{name}?step=start")
+    page.locator(".items .problem").get_by_role("link", name=child["execution_id"]).click()
+    page.locator(".failure .line.here u.error", has_text="result = total / 0").wait_for()
+
+
 class Orders(JsonHandler):
     """Has no orders of the south."""
 

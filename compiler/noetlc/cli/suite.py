@@ -11,6 +11,7 @@ command of `noetlc`. Findings go to standard error as the compiler prints them; 
 import os
 import re
 import sys
+from collections.abc import Mapping as Mapping_
 from collections.abc import Sequence
 
 import click
@@ -67,14 +68,16 @@ def suite_of(file: str, folders: Sequence[str], palette: Palette, *, coverage: b
         r.report("NL026", f"its playbook cannot be read: {problem.message}", at, help=help)
         _tell(reading, r, palette)
         return None
-    plan = _plan(playbook, data, folders, palette)
-    if plan is None:
+    compiled = _compiled(playbook, data, folders, palette)
+    if compiled is None:
         return None
+    plan, embedded = compiled
     cases = read_cases(r, known_of(plan, tuple(sorted(EVENTS))), node)
     if _tell(reading, r, palette):
         return None
     secrets = secret_texts(reading.source, node)
-    suite = Suite(shown_name(file), shown_name(playbook), write_plan(plan), cases, secrets=secrets)
+    shown = shown_name(file), shown_name(playbook)
+    suite = Suite(*shown, write_plan(plan), cases, secrets=secrets, sources=embedded)
     return _with_parts(suite, plan) if coverage else suite
 
 
@@ -82,9 +85,10 @@ def generated_suite(playbook: str, folders: Sequence[str], palette: Palette) -> 
     """The suite of cases that reach what a playbook can; None where it does not compile, which is told."""
     from noetlc.suites.witnesses import witnesses_of
 
-    plan = _plan(playbook, read(playbook), folders, palette)
-    if plan is None:
+    compiled = _compiled(playbook, read(playbook), folders, palette)
+    if compiled is None:
         return None
+    plan, _ = compiled
     suite = _with_parts(Suite("", shown_name(playbook), write_plan(plan), ()), plan)
     return suite._replace(cases=witnesses_of(plan, suite.parts))
 
@@ -106,7 +110,10 @@ def _beside(file: str) -> str:
     raise click.UsageError(f"{shown_name(file)}: say `playbook: FILE`, as its name is not PLAYBOOK{SUFFIXES[0]}")
 
 
-def _plan(playbook: str, data: bytes, folders: Sequence[str], palette: Palette) -> Plan | None:
+def _compiled(
+    playbook: str, data: bytes, folders: Sequence[str], palette: Palette
+) -> tuple[Plan, Mapping_[str, bytes]] | None:
+    """The plan of a playbook, and the sources of those in it; None where it has none, which is told."""
     compiled = compile_source(shown_name(playbook), data, Folders(folders))
     if compiled.count_of(Severity.ERROR):
         click.echo(text_of(compiled, palette), err=True, nl=False)
@@ -115,7 +122,7 @@ def _plan(playbook: str, data: bytes, folders: Sequence[str], palette: Palette) 
         # Of several nobody could say which one is tested.
         click.echo(f"{shown_name(playbook)}: expected one playbook, found {len(compiled.plans)}", err=True)
         return None
-    return compiled.plans[0]
+    return compiled.plans[0], next(one.embedded for one in compiled.documents if one.plan is not None)
 
 
 def _tell(reading: Reading, r: Reader, palette: Palette) -> bool:

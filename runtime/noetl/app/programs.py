@@ -92,7 +92,8 @@ class Programs:
     def add_program(self, program: Program, sources: "Mapping[str, bytes]" = _NONE, *, registered: bool = False) -> int:
         """Keep a program that was made in this process, as if its bytes had been given; its version (`put_plan`)."""
         self._known[program.digest] = program
-        path, lacking = program.plan.path or program.plan.name, self._lacking(program, sources)
+        path = program.plan.path or program.plan.name
+        lacking = self._lacking(program, sources) if sources else program.sourced()
         return self._store.put_plan(program.digest, path, program.bytes, registered=registered, sources=lacking)
 
     def keep_program(self, program: Program, sources: "Mapping[str, bytes]" = _NONE) -> None:

@@ -16,6 +16,7 @@ from noetl.app.suites.pool import shared_out
 from noetl.app.suites.verdict import CaseVerdict, as_json, idle_outcomes, idle_signals, judged_case, of_json
 from noetl.cli.text import escaped
 from noetl_cli import lazy_click as click
+from noetl_ir.plan_sources import sourced_plans
 from noetl_ir.records import NamedTuple
 from noetl_ir.suite import SUFFIXES, Suite, read_suite
 
@@ -91,6 +92,8 @@ def tested(file: str, asked: RunOptions) -> Tested | UnreadSuite:
     suite = read_suite(data)
     program, beside = program_of(suite.plan), Path(file).parent
     program.source = partial(_source, suite.playbook)
+    children = [*sourced_plans(program.bytes, suite.sources, program.plan)] if suite.sources else []
+    program.sourced = lambda: children
     chosen = [number for number, case in enumerate(suite.cases) if asked.only in case.name]
     # A copy of the process costs some milliseconds, as much as a few cases.
     processes = min(asked.jobs, len(chosen) // _WORTH or 1)

@@ -62,7 +62,7 @@ class Program:
     `data` are the plan's bytes; `blocks` renders block templates, on a worker. `locks` are what a step takes,
     `run_locks` those of them that its run holds; the others are `sections`, each with where its steps hold it.
     `source` gives the text that the plan was compiled from, None where nobody has it; `sourced` the plans with sources
-    that come into a store with it, where it was compiled as its run was called.
+    that come into a store with it, where it was compiled as a run needed it.
     """
 
     __slots__ = (

@@ -49,7 +49,7 @@ function details(error) {
   const { status, url, body } = found?.response || {};
   const rows = [['Status', status], ['Address', url], ['Body', body], ...Object.entries(error).filter(([name]) => !TOLD.has(name))].filter(([, value]) => value !== undefined && value !== null);
   const text = (/** @type {any} */ value) => (typeof value === 'string' ? value : jsonText(value)).slice(0, LETTERS);
-  return rows.length ? h('dl', { class: 'details' }, rows.map(([name, value]) => [h('dt', null, name), h('dd', null, h('code', null, text(value)))])) : null;
+  return rows.length ? h('dl', { class: 'details' }, rows.map(([name, value]) => [h('dt', null, name), h('dd', null, name === 'execution_id' && typeof value === 'string' ? execution(value) : h('code', null, text(value)))])) : null;
 }
 
 /** An error in the words of the command line (`noetl.cli.failures`), without its cause. @param {any} error @returns {string} */

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from noetl.app.ending import Ending
 from noetl.app.suites.running import ROOT, Ran
 from noetl_ir.expr import Json
 from noetl_ir.suite import SuiteCase
@@ -22,7 +23,7 @@ def hidden(case: SuiteCase, ran: Ran) -> tuple[SuiteCase, Ran]:
     hide = _hide_of(case)
     expected = tuple(each._replace(value=hide(each.value)) for each in case.expected)
     return case._replace(expected=expected), ran._replace(
-        ending=None if ran.ending is None else ran.ending._replace(error=hide(ran.ending.error)),
+        ending=None if ran.ending is None else _ending(hide, ran.ending),
         calls=tuple(_mapping(hide, call) for call in ran.calls),
         result=hide(ran.result), results=_mapping(hide, ran.results), ctx=_mapping(hide, ran.ctx),
         wrong=tuple((_text(hide, text), step, task) for text, step, task in ran.wrong),
@@ -47,6 +48,11 @@ def _hide_of(case: SuiteCase) -> Hide:
     redactor = Redactor(key_of_a_test(ROOT), open_)
     redactor.learn((name, *pair) for name, fields in case.keychain.items() for pair in secrets_of(fields))
     return lambda value: without_codes(redactor.redact(value))
+
+
+def _ending(hide: Hide, ending: Ending) -> Ending:
+    children = [child._replace(error=hide(child.error), line=_text(hide, child.line)) for child in ending.children]
+    return ending._replace(error=hide(ending.error), line=_text(hide, ending.line), children=tuple(children))
 
 
 def _mapping(hide: Hide, value: dict[str, Json]) -> dict[str, Json]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from noetl.app.ending import Ending
 from noetl.app.suites.comparing import MISSING, difference
 from noetl.app.suites.running import Ran
 from noetl.app.suites.step_runs import steps_of
@@ -65,11 +66,24 @@ def _status(ran: Ran, each: Expectation) -> Iterator[Failure]:
     if isinstance(ran.ending.error, dict):
         details.append(f"it failed by {_error_text(ran.ending.error)}")
         at = _at(ran)
+        details += _children(ran.ending)
     if ran.ending.reason:
         details.append(f"the reason: {ran.ending.reason}")
     details += [f"it waits: {text}" for text in ran.waits]
     yield Failure(f"the run is `{ran.status}`, and `{each.value}` is expected", each.span, at, tuple(details), "status",
                   each.value, ran.status)  # fmt: skip
+
+
+def _children(ending: Ending) -> Iterator[str]:
+    """The error of each child that a failure came from, with its line where that is known."""
+    for child in ending.children:
+        if not isinstance(child.error, dict):
+            continue
+        at = child.error.get("at")
+        place = f" ({at['file']}:{at['line']}:{at['column']})" if isinstance(at, dict) else ""
+        yield f"in `{child.playbook}` by {_error_text(child.error)}{place}"
+        if child.line.strip():
+            yield f"  {child.line.strip()}"
 
 
 def _at(ran: Ran) -> Span:

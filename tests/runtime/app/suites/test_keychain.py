@@ -129,6 +129,33 @@ def test_a_child_has_the_secrets_too(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+RAISES = """
+keychain: [{name: inner, kind: env}]
+workflow:
+  - step: start
+    tool:
+      kind: python
+      args: {key: "{{ keychain.inner.value }}"}
+      code: |
+        raise ValueError(f"{key} is wrong")
+"""
+
+
+def test_a_child_that_fails_shows_its_line_and_no_secret(tmp_path: Path) -> None:
+    put(tmp_path, "", RAISES, "child")
+    (tmp_path / "child.test.yaml").unlink()
+    child = tmp_path / "child.yaml"
+    child.write_text(child.read_text("utf-8").replace("path: t/t", "path: t/child"), "utf-8")
+    line = next(at for at, text in enumerate(child.read_text("utf-8").splitlines(), 1) if "raise" in text)
+    row = {"case": "a", "expect": {"status": "completed"}}
+    done = told(tmp_path, json.dumps({"keychain": {"inner": PASSWORD}, "cases": [row]}), "--path", ".", playbook=CALLS)
+    assert done.returncode == 1 and PASSWORD not in done.stdout + done.stderr
+    [error, code] = [text for text in done.stdout.splitlines() if "python.exception" in text or "raise" in text]
+    assert error.lstrip().startswith("= in `t/child` by `python.exception` at start / start_task: ")
+    assert error.endswith(f"is wrong (child.yaml:{line}:9)")
+    assert code.strip() == '=   raise ValueError(f"{key} is wrong")'
+
+
 SAY = """
 keychain: [{name: door, kind: env, var: CANARY}]
 workflow:
