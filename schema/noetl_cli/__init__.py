@@ -37,8 +37,8 @@ OWN_COMMANDS: Mapping[str, tuple[str, ...]] = {
     "noetl": (
         "run", "test", "resume", "rerun", "migrate-run", "status", "list", "events", "logs", "trace", "replay",
         "result", "cancel", "pause", "signal", "signals", "purge", "archive", "restore", "collect", "store", "audit",
-        "credential", "server", "ui", "worker", "workers", "bus", "playbooks", "register", "start", "schedules",
-        "triggers", "namespaces", "notifications", "dead-letters", "token",
+        "credential", "server", "gateway", "ui", "worker", "workers", "bus", "playbooks", "register", "start",
+        "schedules", "triggers", "namespaces", "notifications", "dead-letters", "token",
     ),
 }  # fmt: skip
 """The commands that one of the two programs has and the other one has not: neither imports the other."""

@@ -12,8 +12,9 @@ import httpx
 
 from noetl.api.bearer_tokens import BearerToken
 from noetl.api.compiling import compiled_source
+from noetl.api.listening import Listening
 from noetl.api.people import People
-from noetl.api.serving import Listening, ServingCallbacks, serve
+from noetl.api.serving import ServingCallbacks, serve
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.sessions import sessions_beside
 from noetl.clients.compiler import compile_source

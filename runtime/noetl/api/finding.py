@@ -4,6 +4,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from noetl.api.bodies import natural
 from noetl.api.handlers import service_of
 from noetl.api.pages import limit_of, page, position_of
 from noetl.api.problems import BadRequest
@@ -32,11 +33,19 @@ def wanted_by(request: Request) -> Wanted:
     status = query.get("status", "")
     if status and status not in STATUSES:
         raise BadRequest(f"`status` is one of {', '.join(sorted(STATUSES))}")
+    before, moment = _place(query.get("before", ""))
     return Wanted(
-        status, query.get("parent", ""), query.get("open") == "true", query.get("before", ""),
+        status, query.get("parent", ""), query.get("open") == "true", before, started_before=moment,
         top=query.get("top") == "true", text=query.get("text", ""), rerun_of=query.get("rerun_of", ""),
         query=condition_in(query.get("query", "")),
     )  # fmt: skip
+
+
+def _place(text: str) -> tuple[str, int]:
+    """The execution behind which a page begins, or else the time (`@` and microseconds since the epoch) before which
+    what it has began: a list over several stores goes on behind an execution of another one so. Raises BadRequest.
+    """
+    return ("", natural("before", text[1:], 1, 1 << 62)) if text.startswith("@") else (text, 0)
 
 
 async def list_executions(request: Request) -> Response:

@@ -91,7 +91,9 @@ async def get_row(request: Request) -> Response:
 
 
 async def start_execution(request: Request) -> Response:
-    """Start an execution; answered once its first events are on disk. What has one `Idempotency-Key` starts one."""
+    """Start an execution; answered once its first events are on disk. What has one `Idempotency-Key` starts one. With
+    `If-Match` and the digest of a plan it is of that plan, or refused.
+    """
     body = await body_of(request, StartBody)
     start = Start(
         body.playbook_id or "",
@@ -101,6 +103,7 @@ async def start_execution(request: Request) -> Response:
         strict_inputs=body.strict_inputs,
         labels=body.labels,
         started_by=_received(request, body),
+        only=request.headers.get("if-match", "").strip('"* '),
     )
     if (key := request.headers.get(KEY)) is not None:
         try:

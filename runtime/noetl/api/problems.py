@@ -17,8 +17,8 @@ RETRY_AFTER = 1
 
 _TITLES = {
     400: "Bad request", 401: "Not authenticated", 403: "Not allowed", 404: "Not found", 405: "Method not allowed",
-    409: "Conflict", 413: "Too large", 415: "Unsupported media type", 422: "Does not compile",
-    429: "Too many requests", 500: "Internal error", 503: "Try again later",
+    409: "Conflict", 412: "Precondition failed", 413: "Too large", 415: "Unsupported media type",
+    422: "Does not compile", 429: "Too many requests", 500: "Internal error", 503: "Try again later",
 }  # fmt: skip
 
 
@@ -43,6 +43,10 @@ class OutOfScope(Unknown):
 
 class Forbidden(Rejected):
     """The one who asks may not do it; the text says why."""
+
+
+class OtherPlan(Rejected):
+    """A start is held to a plan (`If-Match`) that it would not be of; the text says so."""
 
 
 class Faulty(Exception):
@@ -96,6 +100,8 @@ def problem_of(error: Exception) -> Response:
             return problem(429, text, retry_after=seconds, namespace=error.namespace, quota=error.quota)
         case Forbidden():
             return problem(403, str(error))
+        case OtherPlan():
+            return problem(412, str(error))
         case Rejected() | Conflict():
             return problem(409, str(error))
         case Damaged():

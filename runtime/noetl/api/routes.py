@@ -91,7 +91,9 @@ ROUTES = (
         "viewer",
         finding.list_executions,
         query=("query", *_SHORT, "now"),
-        pages=Paged("executions", "the id of the execution before", cursor="before"),
+        pages=Paged(
+            "executions", "the id of the execution before, or `@MICROSECONDS`: what began before", cursor="before"
+        ),
         scope=WITHIN,
     ),
     Operation("GET", "/counts", "viewer", finding.get_counts, scope=WITHIN),
@@ -111,7 +113,7 @@ ROUTES = (
         handlers.start_execution,
         StartBody,
         status=201,
-        headers=(KEY,),
+        headers=(KEY, "If-Match"),
         deed="start",
         scope=WITHIN,
     ),

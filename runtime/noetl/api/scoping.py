@@ -13,6 +13,7 @@ from starlette.requests import Request
 from noetl.api.bearer_tokens import BearerToken
 from noetl.api.operation import EXECUTION, PLAN, PLAYBOOK, WITHIN, WORK, Operation
 from noetl.api.problems import Forbidden, OutOfScope, Unknown
+from noetl.app.playbook_calls import called_by, calls_of, reached_from
 from noetl.app.runtime import Runtime
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow, Store, Wanted
@@ -22,7 +23,6 @@ from noetl.ports.scopes import TokenScope, condition_within, is_within, keeping_
 from noetl.server.children import NotFound
 from noetl.server.workers.tracker import pool_of
 from noetl_ir.expr import Json
-from noetl_ir.kinds.playbook import called_path
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import PlanError, read_plan
 
@@ -138,8 +138,8 @@ def check_registration(runtime: Runtime, program: Program) -> None:
             # Where a server has folders of playbooks, a path is looked up there as that of a file, too.
             if not is_within(path, paths) or not {".", ".."}.isdisjoint(path.split("/")):
                 raise Forbidden(f"the playbook `{path}` is out of your scope, which is {told}")
-        for path in _calls_of(program.plan):
-            if (found := _found(runtime, program, path)) is not None:
+        for path in calls_of(program.plan):
+            if (found := called_by(runtime.programs, program, path)) is not None:
                 own = found.plan.path or found.plan.name
                 if not is_within(own, paths):
                     raise Forbidden(
@@ -204,19 +204,13 @@ def _is_of_worker(plan: Plan, scope: TokenScope) -> bool:
     return any(pool_of(step) in scope.pools for step in plan.steps if step.tasks)
 
 
-def _calls_of(plan: Plan) -> list[str]:
-    """The paths of the playbooks that a plan calls, each once; "" for what only a run tells."""
-    fields = [task.fields for task in plan.tasks if task.kind == "playbook"]
-    return [*dict.fromkeys(called_path(plan.templates[at]) if at >= 0 else "" for at in fields)]
-
-
 def _paths_of(plan: Plan, depth: int = 0) -> Iterator[tuple[str, str]]:
     """The playbooks that registering a plan is about, each with who calls it: itself, what it calls, and what was
     compiled in with that.
     """
     own = plan.path or plan.name
     yield own, own
-    yield from ((own, path) for path in _calls_of(plan))
+    yield from ((own, path) for path in calls_of(plan))
     for child in plan.children:
         yield own, child.path
         if depth == _DEEPEST:
@@ -228,27 +222,12 @@ def _paths_of(plan: Plan, depth: int = 0) -> Iterator[tuple[str, str]]:
         yield from _paths_of(inner, depth + 1)
 
 
-def _found(runtime: Runtime, caller: Program, path: str) -> Program | None:
-    """The program that a call leads to now; None where it leads nowhere."""
-    try:
-        return runtime.programs.find(caller, path) if path else None
-    except (NotFound, PlanError):
-        return None
-
-
 def _pools_of(runtime: Runtime, program: Program) -> Iterator[tuple[str, str]]:
     """The pools that the steps of a playbook and of all that it calls run in, each with its playbook; the pool "" for
     a call of which only a run tells where it leads.
     """
-    seen, ahead = {program.digest}, [program]
-    while ahead:
-        current = ahead.pop()
+    for current, is_open in reached_from(runtime.programs, program):
         name = current.plan.path or current.plan.name
         yield from ((name, pool_of(step)) for step in current.plan.steps if step.tasks)
-        for path in _calls_of(current.plan):
-            found = _found(runtime, current, path)
-            if found is None:
-                yield name, ""
-            elif found.digest not in seen:
-                seen.add(found.digest)
-                ahead.append(found)
+        if is_open:
+            yield name, ""

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from noetl.api.notifier import Notifier
-from noetl.api.problems import Faulty, Rejected, Unknown
+from noetl.api.problems import Faulty, OtherPlan, Rejected, Unknown
 from noetl.api.refused_starts import refusals_counted
 from noetl.api.scoping import check_path, check_plan, check_start
 from noetl.app.documents import (
@@ -99,6 +99,8 @@ class Start(NamedTuple):
     """What starts it where that is no person."""
     labels: dict[str, str] | None = None
     """Texts that it is found by."""
+    only: str = ""
+    """The digest of the one plan that it may be of; empty for any."""
 
 
 class StartedExecution(NamedTuple):
@@ -316,6 +318,8 @@ class ApiService:
             return Prepared(nothing, lambda: known)
         with faults_told():
             program = self.runtime.programs.load(self.digest_of_start(start))
+            if start.only not in ("", program.digest):
+                raise OtherPlan(f"nothing was started: `{start.path}` is another plan here: {program.digest}")
             check_start(self.runtime, program)
             execution_id = self.runtime.new_execution_id()
             variables = self.runtime.settings.environment.variables_for(program)

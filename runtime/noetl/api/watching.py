@@ -57,7 +57,7 @@ class Watching:
         """The outline of a plan."""
         self._service.plan_bytes(digest)
         with faults_told():
-            return outline_document(self._runtime.programs.load(digest), time.time_ns() // 1000)
+            return outline_document(self._runtime.programs, self._runtime.programs.load(digest), time.time_ns() // 1000)
 
 
 async def get_frames(request: Request) -> Response:

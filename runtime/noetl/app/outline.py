@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from noetl.app.programs import Programs
+from noetl.app.sharing import shared_by
 from noetl.engine.inputs import keys_of
 from noetl.engine.program import Program
 from noetl.engine.starting import defaults_of
@@ -9,10 +11,10 @@ from noetl.server.workers.tracker import pool_of
 from noetl_ir.expr import Json
 
 
-def outline_document(program: Program, now: int) -> dict[str, Json]:
+def outline_document(programs: Programs, program: Program, now: int) -> dict[str, Json]:
     """The needs of a plan: `inputs` with their JSON Schemas (null where none are declared), the values of the
     `workload` that nobody has to bring, as a start at `now` (microseconds since the epoch) would have them, kinds of
-    tools, pools, credentials by their names, children by their paths.
+    tools, pools, credentials by their names, children by their paths, and what its executions share.
     """
     plan = program.plan
     inputs: Json = None
@@ -33,4 +35,5 @@ def outline_document(program: Program, now: int) -> dict[str, Json]:
         "pools": [*sorted({pool_of(step) for step in plan.steps})],
         "credentials": [{"name": entry.name, "kind": entry.kind} for entry in plan.keychain],
         "children": [*sorted({child.path for child in plan.children})],
+        "shared": [*shared_by(programs, program)],
     }

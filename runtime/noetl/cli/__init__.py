@@ -38,6 +38,7 @@ COMMANDS: dict[str, str] = {
     "audit": "List who did what.",
     "credential": "Keep the credentials that playbooks name.",
     "server": "Serve the API and drive executions.",
+    "gateway": "One address for several groups of servers.",
     "ui": "Show the executions of a store in the browser.",
     "worker": "Run tasks for servers on a bus.",
     "workers": "List the workers of a server, and let them leave.",
@@ -105,10 +106,20 @@ def _other_package() -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line, by default the process's own, and return its exit code. Raises nothing."""
     if argv is not None:
-        return LINE.run(argv)
+        return _told_missing(LINE.run(argv))
     if other := _other_package():
         tell(partial(print, f"error: {other}", file=sys.stderr))
         return 2
     # Only where the command line is the process's own: a test, or a program that calls `main`, keeps its environment.
     process_secrets.learn_process(sys.argv[1:], os.environ)
-    return LINE.run_process()
+    return _told_missing(LINE.run_process())
+
+
+def _told_missing(status: int) -> int:
+    """The exit code of a command: 1 where it did what it could with a part of what there is, as `ls` does."""
+    store = sys.modules.get("noetl.store.http")
+    if store is None or not (names := store.take_missing()):
+        return status
+    what = f"group {names[0]} does" if len(names) == 1 else f"groups {', '.join(names)} do"
+    tell(partial(print, f"error: {what} not answer: what is there is missing here", file=sys.stderr))
+    return status or 1

@@ -30,8 +30,8 @@ from noetl.ports import Fence
 from noetl.ports.user_sessions import Sessions
 
 if TYPE_CHECKING:
+    from noetl.api.listening import Listening
     from noetl.api.people import People
-    from noetl.api.serving import Listening
 
 
 @click.group("server", short_help="Serve the API and drive executions.", invoke_without_command=True)
@@ -89,8 +89,7 @@ def server(
     if context.invoked_subcommand is not None:
         return 0
     try:
-        from noetl.api.compiling import compiled_source
-        from noetl.api.serving import BadCertificate, ServingCallbacks, serve
+        from noetl.api import compiling, listening, serving
     except ImportError as missing:
         raise Problem(f"the server needs the extra: pip install 'noetlc[server]' ({missing})") from None
     from noetl.cli.token import tokens_path_of
@@ -105,13 +104,13 @@ def server(
         every_event=every_event, tracing=telling_here(), tells_lifecycle=is_verbose(),
     )  # fmt: skip
     with opened_runtime(url, settings) as runtime, bus_at(bus_url, limits) as bus:
-        listening = _listening(place, oidc, tokens, people, bus_url or "")
+        where = _listening(place, oidc, tokens, people, bus_url or "")
         try:
-            compiler, retention = partial(compiled_source, folders=folders), keeping.retention_of(runtime)
+            compiler, retention = partial(compiling.compiled_source, folders=folders), keeping.retention_of(runtime)
             with closing(_sessions(bus_url, runtime.secrets_path)) as sessions:
-                lines = ServingCallbacks(say, _ready)
-                good = serve(runtime, listening, compiler, lines, sessions=sessions, bus=bus, retention=retention)
-        except BadCertificate as problem:
+                lines = serving.ServingCallbacks(say, _ready)
+                good = serving.serve(runtime, where, compiler, lines, sessions=sessions, bus=bus, retention=retention)
+        except listening.BadCertificate as problem:
             raise Problem(str(problem)) from None
         except OSError as problem:
             raise Problem(f"{place.where} cannot be listened on: {problem.strerror or problem}") from None
@@ -140,7 +139,7 @@ def _listening(
     place: ListeningOptions, oidc: OidcOptions, tokens: TokenFile, people: People | None, bus_url: str
 ) -> Listening:
     """Where a server listens, and who may ask it."""
-    from noetl.api.serving import Listening
+    from noetl.api.listening import Listening
 
     files, page = (place.tls_cert, place.tls_key), (people, oidc.public_url or "")
     return Listening(place.host, place.port, tokens, *files, place.behind_proxy, place.announce, bus_url, *page)

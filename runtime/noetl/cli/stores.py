@@ -224,11 +224,11 @@ def row_of(runtime: Runtime, text: str) -> ExecutionRow:
 
     A Problem where there is none; it names an id that looks much like the text.
     """
+    if text == LAST:
+        return _newest(runtime.store)
     found = runtime.store.execution(text)
     if found is not None:
         return found
-    if text == LAST:
-        return _newest(runtime.store)
     rows = runtime.store.executions()
     begun = [row for row in rows if text and row.execution_id.startswith(text)]
     if len(begun) == 1:

@@ -34,7 +34,8 @@ def ui(port: int, opens: bool, environment: Environment, folders: tuple[Path, ..
     """
     try:
         from noetl.api.compiling import compiled_source
-        from noetl.api.serving import Listening, ServingCallbacks, serve
+        from noetl.api.listening import Listening
+        from noetl.api.serving import ServingCallbacks, serve
     except ImportError as missing:
         raise Problem(f"the page needs the extra: pip install 'noetlc[server]' ({missing})") from None
     from noetl.app.sessions import sessions_beside

@@ -70,7 +70,7 @@ def worker(
     """
     from noetl.app.composition import WorkerOptions
     from noetl.app.working import new_name, run_worker
-    from noetl.store.http import TOKEN
+    from noetl.store.http.own_token import TOKEN
 
     store = os.environ.get("NOETL_STORE", DEFAULT_STORE)
     # A worker has no store, but may be started in a folder that has one: its tools are kept from it all the same.

@@ -9,7 +9,7 @@ import { notificationView, notificationsView } from './notifications.js';
 import { playbookView, playbooksView } from './playbooks.js';
 import { scheduleView, schedulesView } from './schedules.js';
 import { endWords, isLimited, scopeWords } from './scopes.js';
-import { Refusal, get, post, whenSignedOut } from './server.js';
+import { Refusal, forgetMissing, get, post, whenMissing, whenSignedOut } from './server.js';
 import { failure, hostOf, signInForm } from './signing.js';
 import { signalsView } from './signals.js';
 import { triggerView } from './triggers.js';
@@ -58,6 +58,8 @@ const top_ = /** @type {HTMLElement} */ (document.getElementById('top'));
 /** @type {Person | null} */
 let person = null;
 let isAsking = false;
+/** What says that a part of what is shown is missing. */
+const lacking = h('p', { class: 'problem', role: 'alert', hidden: true });
 /** @type {View | null} */
 let view = null;
 let shown = '';
@@ -95,6 +97,7 @@ function route() {
   view?.close();
   view = null;
   shown = place;
+  forgetMissing();
   for (const [pattern, make] of VIEWS) {
     const found = decoded(pattern.exec(place));
     if (found) {
@@ -169,6 +172,11 @@ async function begin() {
   whenSignedOut(() => {
     if (person) signIn('The session is over.');
   });
+  whenMissing((names) => {
+    lacking.hidden = !names.length;
+    lacking.textContent = names.length === 1 ? `Group ${names[0]} does not answer: what it has is missing here.` : `Groups ${names.join(', ')} do not answer: what they have is missing here.`;
+  });
+  main.before(lacking);
   window.addEventListener('hashchange', route);
   document.addEventListener('keydown', (event) => {
     if (event.key === '/' && !(event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement)) {

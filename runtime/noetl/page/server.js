@@ -21,6 +21,33 @@ export function whenSignedOut(heard) {
   onSignedOut = heard;
 }
 
+/** Groups of servers whose part is missing in what the page shows, by the path that was asked. @type {Map<string, string>} */
+const missing = new Map();
+
+/** Called with the groups that are missing. @type {(names: string[]) => void} */
+let onMissing = () => {};
+
+/** @param {(names: string[]) => void} heard */
+export function whenMissing(heard) {
+  onMissing = heard;
+}
+
+/** Forget what is missing: something else is shown now. */
+export function forgetMissing() {
+  missing.clear();
+  onMissing([]);
+}
+
+/** @param {string} url @param {Response} response */
+function hearMissing(url, response) {
+  const path = new URL(url).pathname;
+  const names = response.headers.get('Noetl-Missing') || '';
+  if (names === (missing.get(path) || '')) return;
+  if (names) missing.set(path, names);
+  else missing.delete(path);
+  onMissing([...new Set([...missing.values()].flatMap((each) => each.split(', ')))].sort());
+}
+
 /** An address of the API. @param {string} path @param {Record<string, any>} [query] @returns {string} */
 export function address(path, query = {}) {
   const url = new URL(path, BASE);
@@ -87,6 +114,7 @@ async function asked(method, url, body, signal, headers = {}) {
     throw new Refusal(0, 'the server cannot be reached');
   }
   if (!response.ok) throw await refusalOf(response);
+  hearMissing(url, response);
   return response;
 }
 

@@ -61,10 +61,10 @@ class Home:
         raise AssertionError(f"it ended with {child.wait()} and never said {until!r}")
 
     @contextmanager
-    def serving(self, *words: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-        """A server in the folder, and its URL; killed in the end unless it ended by itself."""
+    def serving(self, *words: str, command: str = "server") -> Iterator[tuple["subprocess.Popen[str]", str]]:
+        """A server in the folder, or a gateway, and its URL; killed in the end unless it ended by itself."""
         child = subprocess.Popen(
-            [sys.executable, "-m", "noetl.cli", "server", "--port", "0", *words],
+            [sys.executable, "-m", "noetl.cli", command, "--port", "0", *words],
             cwd=self.folder, env=self.env, text=True, stderr=subprocess.PIPE,
         )  # fmt: skip
         try:

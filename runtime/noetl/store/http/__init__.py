@@ -5,14 +5,12 @@ by the reader with the code that folds it on the server, so that both come to th
 """
 
 import json
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from noetl.clients.conditions import condition_of
-from noetl.clients.egress import is_loopback
 from noetl.ports import ALL, Append, Blobs, ExecutionRow, InboxRow, Record, Store, StoreFailure, Wanted
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import KEY, StartKey
@@ -22,6 +20,7 @@ from noetl.ports.purges import Purges
 from noetl.ports.queries import ExecutionAttribute, Junction, QueryTerm, pattern_for, written_query
 from noetl.store.http.documents import attributes_of, micros_of, no_server_of_ours, not_from_here
 from noetl.store.http.mailbox import RemoteMailbox
+from noetl.store.http.own_token import TOKEN, check_privacy, token_here
 from noetl.store.http.sent_plans import sent_plan
 from noetl_ir import codec
 from noetl_ir.expr import Json
@@ -33,21 +32,25 @@ if TYPE_CHECKING:
 
     from noetl_ir.plan_sources import SourcedPlan
 
-TOKEN = "NOETL_TOKEN"
-"""The variable of the environment that holds the bearer token: what is on a command line can be seen by others."""
-
-PLAIN = "NOETL_PLAIN_HTTP"
-"""The variable that names the hosts, apart by spaces, to which the token may go without TLS: over a network that is
-trusted as this machine is.
-"""
-
 VERIFIED = "x-verified"
 """The header in which a server names the checks that a plan has passed, with the plan."""
+MISSING = "noetl-missing"
+"""The header in which a gateway names the groups of servers whose part of a list is missing."""
 _NAMED = 30
 """How many ids a query names at most: it may have 2,000 characters."""
 _PAGE = 500
 _SECONDS = 30.0
 _MOST = 256 << 20
+
+
+_missing: set[str] = set()
+
+
+def take_missing() -> list[str]:
+    """The groups whose part was missing in what this process was told, since it was last asked: by name."""
+    names = sorted(_missing)
+    _missing.clear()
+    return names
 
 
 class ServerResponse(NamedTuple):
@@ -177,6 +180,9 @@ class Connection:
 
     def _taken(self, response: ServerResponse) -> ServerResponse:
         """The response, unless it is one of failure or refusal."""
+        if MISSING in response.headers:
+            # Kept for the end of the command: whatever it makes of the rest is less than there is.
+            _missing.update(name.strip() for name in response.headers[MISSING].split(","))
         # A failure may pass, so another server may be asked. A refusal is final, and asking again only tells the
         # same.
         if response.status == 429 and "quota" in (told := _problem_in(response)):
@@ -189,7 +195,7 @@ class Connection:
             raise NoResponse(f"{self.url}: {_detail(response)}")
         if response.status == 401:
             detail = _detail(response)
-            known = f"the one in {TOKEN} is none of its own" if _token() else f"put one that it knows into {TOKEN}"
+            known = f"the one in {TOKEN} is none of its own" if token_here() else f"put one that it knows into {TOKEN}"
             known = f"put another one into {TOKEN}" if " expired at " in detail else known
             raise StoreFailure(f"{self.url}: {detail}; {known}")
         if response.status >= 400 and response.status != 404:
@@ -205,33 +211,13 @@ class Connection:
         if self._client is None:
             import httpx
 
-            token = _token()
+            token = token_here()
             # Looked at before the first request: with it the token would be out already.
             if token:
-                _check_privacy(self.url)
+                check_privacy(self.url)
             headers = {"authorization": f"Bearer {token}"} if token else {}
             self._client = httpx.Client(headers=headers, timeout=_SECONDS)
         return self._client
-
-
-def _token() -> str:
-    """The token of the environment; a line end, as files have, is none of it. Never shown, also when wrong."""
-    token = os.environ.get(TOKEN, "").strip()
-    if not (token.isascii() and token.isprintable()) or " " in token:
-        raise StoreFailure(f"{TOKEN} holds no token: it has characters that no token has")
-    return token
-
-
-def _check_privacy(url: str) -> None:
-    """Raises StoreFailure where a token that goes to a server could be read on its way."""
-    address = urlsplit(url)
-    host = address.hostname or ""
-    if address.scheme == "https" or is_loopback(host) or host in os.environ.get(PLAIN, "").split():
-        return
-    raise StoreFailure(
-        f"{url} has no TLS, so the token in {TOKEN} could be read on its way: write https://, or set"
-        f" {PLAIN}={host} where that network is trusted"
-    )
 
 
 def open_store(url: str) -> Store:

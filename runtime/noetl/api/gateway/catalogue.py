@@ -1,0 +1,77 @@
+"""Playbooks and plans over all groups: registered with all of them or with none, looked up in any."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from noetl.api.bodies import SOURCE_BYTES, raw_body
+from noetl.api.gateway.asking import Asking, GroupRefusal, gone, object_in, refusal
+from noetl.api.gateway.upstream import GONE, READY, AskedOf, LostResponse, Unreachable, address_of, headers_for
+from noetl.api.problems import problem
+
+
+class CatalogueOfAll:
+    """The catalogues of all groups, which are the same as long as playbooks are registered here."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    async def put(self, request: Request) -> Response:
+        """Have all groups keep what came, one after the other. Raises GroupRefusal where one is gone, or refuses.
+
+        A group that lacks a playbook would fail its starts, and one that counts its versions otherwise would start
+        another plan: so nothing is sent as long as one is gone, and what differs in the end is refused loudly.
+        """
+        missing = [name for name in self._asking.names if self._asking.upstream.state(name) != READY]
+        if missing:
+            raise GroupRefusal(gone(missing))
+        data = await raw_body(request, SOURCE_BYTES)
+        asked = AskedOf(request.method, address_of(request), headers_for(request), data)
+        said = dict[str, object]()
+        for name in self._asking.names:
+            try:
+                response = await self._asking.upstream.ask(name, asked)
+            except (Unreachable, LostResponse):
+                raise GroupRefusal(_half(name, [*said])) from None
+            if response.status_code >= 400:
+                raise GroupRefusal(_half(name, [*said]) if said else refusal(name, response))
+            said[name] = object_in(response)
+        first, *others = said.values()
+        if any(each != first for each in others):
+            told = ", ".join(f"{name} {each.get('version')}" for name, each in said.items() if isinstance(each, dict))
+            text = f"groups count versions of it otherwise: {told}; register what one lacks with it, at /groups/NAME"
+            raise GroupRefusal(problem(409, text))
+        location = {"Location": response.headers["location"]} if "location" in response.headers else {}
+        return Response(
+            response.content, response.status_code, location, media_type=response.headers.get("content-type")
+        )
+
+    async def get(self, request: Request) -> Response:
+        """Ask the first group that can be asked and knows it. Raises GroupRefusal."""
+        missing, unknown = list[str](), None
+        for name in self._asking.names:
+            if self._asking.upstream.state(name) == GONE:
+                missing.append(name)
+                continue
+            asked = AskedOf(request.method, address_of(request), headers_for(request))
+            try:
+                response = await self._asking.upstream.pass_on(name, asked)
+            except (Unreachable, LostResponse):
+                missing.append(name)
+                continue
+            if response.status_code == 404:
+                unknown = response
+            elif response.status_code < 500:
+                return response
+            else:
+                missing.append(name)
+        if unknown is None or missing:
+            raise GroupRefusal(gone(missing))
+        return unknown
+
+
+def _half(name: str, there: list[str]) -> Response:
+    """The response where a group did not take what others have."""
+    have = f"; {', '.join(there)} took it" if there else ""
+    return problem(503, f"group {name} did not take it{have}: ask again until all have it", retry_after=2)

@@ -1,0 +1,53 @@
+"""How a gateway serves: its API, and a look at all servers every other second."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+
+from noetl.api.connections import Book
+from noetl.api.gateway.application import gateway_application
+from noetl.api.gateway.groups import GroupMap
+from noetl.api.gateway.upstream import Upstream
+from noetl.api.listening import HttpServer, Listening, bound_to, bounds_of, config_of, name_of, open_files, url_of
+from noetl.clients.egress import is_loopback
+
+
+def serve_gateway(
+    groups: GroupMap, listening: Listening, say: Callable[[str], None], ready: Callable[[str], None]
+) -> None:
+    """Serve until SIGINT or SIGTERM. `say` gets lines about groups, `ready` the URL once it listens and has looked at
+    all servers. Raises OSError when the address cannot be had, and BadCertificate.
+    """
+    asyncio.run(_serve(groups, listening, say, ready))
+
+
+async def _serve(
+    groups: GroupMap, listening: Listening, say: Callable[[str], None], ready: Callable[[str], None]
+) -> None:
+    upstream = Upstream(groups.groups, say)
+    hidden = not is_loopback(listening.host)
+    app = gateway_application(groups, upstream, say, hosts_hidden=hidden)
+    server = HttpServer(config_of(app, listening, Book(bounds_of(listening, open_files()), say)))
+    with bound_to(listening) as bound:
+        host, port = bound.getsockname()[:2]
+        await upstream.look()
+        looking = asyncio.create_task(upstream.keep_looking())
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            server.force_exit = server.should_exit
+            server.should_exit = True
+
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, stop)
+        ready(url_of(listening, name_of(host), port))
+        try:
+            await server.serve(sockets=[bound])
+        finally:
+            looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await looking
+            await upstream.close()
