@@ -108,5 +108,5 @@ def _times(runtime: Runtime) -> dict[str, str]:
 
 
 def _archived(folder: Path) -> dict[str, str]:
-    with open_runtime(f"sqlite:///{folder}/elsewhere.db", Settings(root=folder), lambda path: b"") as runtime:
+    with open_runtime(f"sqlite:///{folder}/elsewhere.db", Settings(root=folder), lambda path: (b"", {})) as runtime:
         return _times(runtime)

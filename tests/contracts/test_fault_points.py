@@ -15,6 +15,7 @@ from noetl.ports.outbox import Outbox, OutboxRow, Telling, WantedOutbox
 from noetl.ports.places import PlaceRow
 from noetl.ports.schedules import Scheduled, ScheduleRow, Schedules
 from noetl.ports.triggers import Triggered, TriggerRow, Triggers
+from noetl_ir.plan_sources import SourcedPlan
 
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
 Open = Callable[..., Store]
@@ -53,7 +54,7 @@ def stop_if_in(points: list[str], reached: str) -> None:
 
 def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
     """Operation → how to do it, and what shows that it was done."""
-    name, over = row.execution_id, f"{row.execution_id}, over"
+    name, over, inner = row.execution_id, f"{row.execution_id}, over", f"{row.execution_id}, inside"
     store.create(row._replace(execution_id=over, status="completed", ended=2_000))
     return {
         "create": (lambda: store.create(row, [("a", b"1")]), lambda: store.execution(name)),
@@ -61,7 +62,10 @@ def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], 
             lambda: store.append(name, 1, [("b", b"2"), ("c", b"3")], status="failed", ended=9),
             lambda: (list(store.read(name)), store.execution(name)),
         ),
-        "put_plan": (lambda: store.put_plan(name, name, b"plan"), lambda: store.plan_at(name)),
+        "put_plan": (
+            lambda: store.put_plan(name, name, b"plan", sources=sourced(name, inner)),
+            lambda: (store.plan_at(name), store.plan_bytes(inner), store.source(name), store.source(inner)),
+        ),
         "post": (lambda: store.post(name, "cancel", None), lambda: len(store.inbox(name, 0))),
         "mail": (
             lambda: letter_to(store, name),
@@ -97,6 +101,11 @@ def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], 
             lambda: scheduling(store).rows(name),
         ),
     }
+
+
+def sourced(*digests: str) -> list[SourcedPlan]:
+    """Plans with their sources."""
+    return [SourcedPlan(digest, b"plan", b"of " + digest.encode()) for digest in digests]
 
 
 def deeds(store: Store) -> Audit:

@@ -54,7 +54,7 @@ workflow:
 def runtime_of(store: Store, folder: Path, signals: list[dict[str, Any]]) -> Runtime:
     """A runtime for a run with a script of signals alone."""
     settings = Settings(script=read_script({"signals": [*signals]}), root=folder)
-    return Runtime(store, MemoryBlobs(), str(folder / "secrets"), settings, lambda path: b"", _no_outputs)
+    return Runtime(store, MemoryBlobs(), str(folder / "secrets"), settings, lambda path: (b"", {}), _no_outputs)
 
 
 def ran(store: Store, folder: Path, name: str, *, until: str = "") -> str:

@@ -225,7 +225,7 @@ def test_of_a_signal_that_came_while_nobody_drove(tmp_path: Path) -> None:
         Credentials(server.runtime.secrets_path).add_credential("kept", "login", {"password": SECRET})
         name = begin(server, WAITS)
         until(lambda: '"what":"wait"' in server.client.get(f"/executions/{name}").text)
-    with open_runtime(f"sqlite:///{tmp_path}/noetl.db", Settings(root=tmp_path), lambda path: b"") as runtime:
+    with open_runtime(f"sqlite:///{tmp_path}/noetl.db", Settings(root=tmp_path), lambda path: (b"", {})) as runtime:
         runtime.store.post(name, "signal", {"name": "go", "data": DATA})
     with served(tmp_path) as server:
         until(lambda: server.status(name) == "completed")

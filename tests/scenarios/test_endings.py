@@ -20,7 +20,7 @@ workflow:
     ran = run(text, real=True, url=url)
     assert ran.status == ran.execution.status == "failed"
     assert [event.data["status"] for event in ran.of("workflow.finished")] == ["failed"]
-    with open_runtime(url, Settings(), lambda path: b"") as runtime:
+    with open_runtime(url, Settings(), lambda path: (b"", {})) as runtime:
         row = runtime.store.execution("e1")
         assert row is not None and row.status == "failed" and row.ended is not None
         assert [each.status for each in runtime.store.executions()] == ["failed"]
@@ -36,7 +36,7 @@ workflow:
   - {step: start, tool: [{name: t, kind: shell, command: "sleep 1; touch ran_a"}], next: {arcs: [{step: b}]}}
   - {step: b, tool: [{name: t, kind: shell, command: "touch ran_b"}]}
 """
-    with open_runtime(url, Settings(root=tmp_path), lambda path: b"") as runtime:
+    with open_runtime(url, Settings(root=tmp_path), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(text))
         asked: list[int] = []
 
@@ -61,7 +61,7 @@ def test_scenario_86_an_attempt_that_is_stopped_with_its_worker_is_started_again
 workflow:
   - {step: start, tool: [{name: t, kind: shell, command: "echo x >> runs; sleep 0.3; exit 3"}]}
 """
-    with open_runtime(url, Settings(root=tmp_path), lambda path: b"") as runtime:
+    with open_runtime(url, Settings(root=tmp_path), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(text))
         with driver_of(runtime, "e1", lambda *_: None) as driver:
             waiter = driver.embedded._parts.launcher

@@ -181,7 +181,7 @@ class Week:
         # A process that is killed loses nothing that it wrote; only a machine would.
         store._connection.execute("PRAGMA synchronous = OFF")
         url = f"sqlite:///{path}"
-        return Runtime(store, open_blobs(url), "none", Settings(), lambda source: b"", partial(open_outputs, url))
+        return Runtime(store, open_blobs(url), "none", Settings(), lambda source: (b"", {}), partial(open_outputs, url))
 
     def closed(self, runtime: Runtime) -> None:
         """End what a process has open."""

@@ -108,7 +108,7 @@ def test_ten_thousand_iterations_of_a_kilobyte_need_less_than_200_mb(folder: Pat
 
 def _main(plan: Path) -> None:
     url = f"sqlite:///{plan.parent / os.urandom(4).hex()}.db"
-    with open_runtime(url, Settings(), lambda path: b"") as runtime:
+    with open_runtime(url, Settings(), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(plan.read_bytes())
         with driver_of(runtime, "e1", lambda *_: None) as driver:
             assert driver.embedded.start(program, "e1", Request({})) == "completed"

@@ -56,7 +56,7 @@ workflow:
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Runtime]:
-    with open_runtime(f"sqlite:///{folder}/.noetl/noetl.db", Settings(root=folder), lambda path: b"") as runtime:
+    with open_runtime(f"sqlite:///{folder}/.noetl/noetl.db", Settings(root=folder), lambda path: (b"", {})) as runtime:
         yield runtime
 
 

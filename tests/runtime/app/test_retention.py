@@ -74,7 +74,7 @@ def ran(once: Path, tmp_path: Path) -> Path:
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Runtime]:
-    with open_runtime(f"sqlite:///{folder}/.noetl/noetl.db", Settings(root=folder), lambda path: b"") as runtime:
+    with open_runtime(f"sqlite:///{folder}/.noetl/noetl.db", Settings(root=folder), lambda path: (b"", {})) as runtime:
         yield runtime
 
 

@@ -55,7 +55,7 @@ class Watched:
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[Watched]:
-    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: b"") as runtime:
+    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(TEXT))
         for name in ("e1", "e2"):
             with driver_of(runtime, name, lambda *_: None) as driver:

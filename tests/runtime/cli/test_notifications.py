@@ -97,7 +97,9 @@ def test_a_document_of_another_kind_is_told_where_it_belongs(home: "Home") -> No
 
 def test_dead_letters_are_listed_tried_again_and_dropped(home: "Home") -> None:
     home.run("notifications", "put", kept(home))
-    with open_runtime(f"sqlite:///{home.folder}/.noetl/noetl.db", Settings(root=home.folder), lambda _: b"") as runtime:
+    with open_runtime(
+        f"sqlite:///{home.folder}/.noetl/noetl.db", Settings(root=home.folder), lambda _: (b"", {})
+    ) as runtime:
         assert isinstance(runtime.store, Telling)
         outbox = runtime.store.outbox
         outbox.put_outbox([OutboxRow(0, "nobody:x", f"s{number}", None, 1, 1) for number in range(2)])

@@ -48,7 +48,7 @@ def test_a_signal_passes_none_that_a_process_which_died_has_not_read(home: "Home
     child.kill()
     child.wait()
     with open_runtime(
-        f"sqlite:///{home.folder / '.noetl/noetl.db'}", Settings(root=home.folder), lambda path: b""
+        f"sqlite:///{home.folder / '.noetl/noetl.db'}", Settings(root=home.folder), lambda path: (b"", {})
     ) as runtime:
         runtime.store.post(execution, "signal", {"name": "approval", "data": {"by": "first"}})
     assert home.run("signal", execution, "--name", "approval", "--data", '{"by": "second"}').returncode == 0

@@ -109,7 +109,7 @@ def test_what_is_not_there_is_told_in_a_sentence(tmp_path: Path, url: str, said:
 def test_storage_that_is_away_purges_nothing_and_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "t.yaml").write_text(PLAYBOOK.replace("6_000_000", "6"))
     assert noetl(tmp_path, "run", "t.yaml", "--quiet").returncode == 0
-    with open_runtime(f"sqlite:///{tmp_path}/.noetl/noetl.db", Settings(), lambda path: b"") as runtime:
+    with open_runtime(f"sqlite:///{tmp_path}/.noetl/noetl.db", Settings(), lambda path: (b"", {})) as runtime:
         (row,) = runtime.store.executions()
         purger = Purger(runtime, Archive(runtime, "s3://nowhere"))
         retention = Retention(purger, [RetentionRule("*", ANY, 0)], WallClock())

@@ -181,7 +181,7 @@ def test_a_killed_process_keeps_the_times_of_its_timers(tmp_path: Path) -> None:
 
 def test_a_signal_that_comes_while_nobody_drives_the_run_is_kept(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'x.db'}"
-    with open_runtime(url, Settings(), lambda path: b"") as runtime:
+    with open_runtime(url, Settings(), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(tasks(GO)))
 
         def observe(execution: object, plan: object, event: Any) -> None:

@@ -50,7 +50,7 @@ def resumed(runtime: Runtime, program: Program) -> str:
 
 def test_a_request_that_changes_nothing_is_answered_too(tmp_path: Path) -> None:
     """Else the second `pause` would be read again by the next owner, and would pause what was just resumed."""
-    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: b"") as runtime:
+    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(TEXT))
         assert started(runtime, program, "pause", "pause") == "paused"
         assert resumed(runtime, program) == "completed"
@@ -59,7 +59,7 @@ def test_a_request_that_changes_nothing_is_answered_too(tmp_path: Path) -> None:
 
 
 def test_requests_are_answered_in_their_order(tmp_path: Path) -> None:
-    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: b"") as runtime:
+    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(TEXT))
         assert started(runtime, program, "pause", "resume", "resume", "cancel", "resume") == "cancelled"
         names = [event.event_type for _, event in runtime.events("e1")]
@@ -71,7 +71,7 @@ def test_requests_are_answered_in_their_order(tmp_path: Path) -> None:
 
 def test_a_request_to_move_is_answered_in_its_turn(tmp_path: Path) -> None:
     """The log says up to which row all was read: were a later one answered first, a crash would lose the request."""
-    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: b"") as runtime:
+    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(TEXT))
         assert started(runtime, program, "pause", "migrate", "resume", "migrate", "pause") == "paused"
         rows = [(event.event_type, event.data["row"]) for _, event in runtime.events("e1") if "row" in event.data]
@@ -149,7 +149,7 @@ def controlled(runtime: Runtime, secrets: Slow) -> Iterator[tuple[ControlPlane, 
 
 
 def test_what_was_asked_waits_in_its_order_until_secrets_can_be_hidden(tmp_path: Path) -> None:
-    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: b"") as runtime:
+    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: (b"", {})) as runtime:
         secrets = Slow()
         with controlled(runtime, secrets) as (control, go_on):
             for verb, body in [("signal", {"name": "go", "data": "a secret"}), ("pause", None), ("resume", None)]:
@@ -173,7 +173,7 @@ def test_what_was_asked_waits_in_its_order_until_secrets_can_be_hidden(tmp_path:
 
 
 def test_a_signal_in_which_nothing_can_be_hidden_is_in_no_log_and_not_lost(tmp_path: Path) -> None:
-    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: b"") as runtime:
+    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: (b"", {})) as runtime:
         with controlled(runtime, Refusing()) as (_, go_on):
             for data in ("a secret", "another secret"):
                 runtime.store.post("e1", "signal", {"name": "go", "data": data})

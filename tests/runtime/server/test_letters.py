@@ -83,7 +83,7 @@ def test_a_wait_under_a_key_hears_signals_to_its_execution_too() -> None:
 
 def test_what_a_wait_could_not_take_goes_to_the_next() -> None:
     """Over a pause a timer was due before the signal came: the wait ends by it, and gives the signal back."""
-    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: b"") as runtime:
+    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(fork(wait(late=2), wait(), delays=(0, 1))))
 
         def pause(execution: Any, plan: Any, event: Any) -> None:
@@ -135,7 +135,7 @@ def test_it_is_kept_for_its_time_by_the_clock_of_the_run() -> None:
     """A run with a script has another clock than the store, and keys of its own."""
     sends = send(1, keep_for="10s"), send(2, name="b", keep_for="10s")
     text = fork(wait(), wait(names="b"), *sends, delays=(9, 11, 0, 0))
-    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: b"") as runtime:
+    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(text))
         runtime.store.mailbox.post_letter(Letter("k", "go", "of nobody with a script", "a"))
         with driver_of(runtime, "e1", lambda *told: None) as driver:
@@ -187,7 +187,7 @@ workflow:
 
 def test_one_that_comes_at_the_very_end_goes_back() -> None:
     """The store has it after the last turn was decided and before that was stored."""
-    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: b"") as runtime:
+    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(LIVE))
         store: Any = runtime.store
         append, seen = store._append, []
@@ -209,7 +209,7 @@ def test_one_that_comes_at_the_very_end_goes_back() -> None:
 
 
 def test_one_that_was_addressed_and_not_read_goes_back_at_the_end() -> None:
-    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: b"") as runtime:
+    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(LIVE))
         store: Any = runtime.store
         settle = store.mailbox.settle_mail
@@ -232,7 +232,7 @@ def test_one_that_was_addressed_and_not_read_goes_back_at_the_end() -> None:
 
 
 def test_nothing_of_what_is_cancelled_stays_listed() -> None:
-    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: b"") as runtime:
+    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(fork(wait(), wait("other"), wait("later"), delays=(0, 0, 1))))
         mailbox: Any = runtime.store.mailbox
         settle, told = mailbox.settle_mail, list[str]()
@@ -269,7 +269,7 @@ def test_random_waits_and_signals_come_to_what_a_plain_model_says(seed: int) -> 
     tools = [wait(key, names, end - begin) for begin, key, names, end in waits]
     tools += [send(n, key, name, f"{keep}s") for n, (_, key, name, keep) in enumerate(sends)]
     text = fork(*tools, delays=(*[row[0] for row in waits], *[row[0] for row in sends]))
-    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: b"") as runtime:
+    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(text))
         with driver_of(runtime, "e1", lambda *told: None) as driver:
             assert driver.embedded.start(program, "e1", Request({}, scripted=True)) == "completed"

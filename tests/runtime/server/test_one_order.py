@@ -49,7 +49,7 @@ def went_on(text: str, signals: list[tuple[float, str]], *, recorded: bool) -> l
     """Pause at 0.5 s, send signals, and go on at 10 s; `recorded`: a process records them as they come."""
     paused = run(text, at={0.5: "pause"})
     assert paused.status == "paused"
-    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: b"") as runtime:
+    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(text))
         store: Any = runtime.store
         records = [(event.event_id, write_event(event)) for event in paused.log]

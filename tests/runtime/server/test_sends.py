@@ -110,7 +110,7 @@ workflow:
 @pytest.mark.parametrize("name", ["go", "other"])
 def test_a_signal_that_comes_at_the_very_end_is_read_before_it(name: str) -> None:
     """The store has it after the last turn was decided and before that was stored."""
-    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: b"") as runtime:
+    with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(LIVE))
         store: Any = runtime.store
         append, seen = store._append, []

@@ -117,7 +117,7 @@ def test_after_the_end_nothing_is_taken(tmp_path: Path) -> None:
 
 
 def test_what_waits_is_bounded() -> None:
-    with open_runtime("memory:///x", Settings(), lambda path: b"") as runtime:
+    with open_runtime("memory:///x", Settings(), lambda path: (b"", {})) as runtime:
         service = server_of(runtime, None, Notifier().notify, lambda text: None).service
         for _ in range(1_000):
             service.do(lambda control: None)

@@ -30,6 +30,7 @@ from noetl.ports.places import PlaceRow
 from noetl.ports.schedules import ScheduleRow
 from noetl.ports.triggers import TriggerRow
 from noetl.store.sqlite import SqliteStore
+from noetl_ir.plan_sources import SourcedPlan
 path, point, turn = sys.argv[1], sys.argv[2], int(sys.argv[3])
 seen = 0
 def hook(reached):
@@ -39,7 +40,7 @@ def hook(reached):
         os.kill(os.getpid(), signal.SIGKILL)
 store = SqliteStore(path, hook=hook)
 store.create(ExecutionRow("e1", "p", "d", "running", None, 1, None), [("v0", b"0")])
-store.put_plan("d", "p", b"plan")
+store.put_plan("d", "p", b"plan", sources=[SourcedPlan("d", b"plan", b"of it"), SourcedPlan("c", b"in it", b"of that")])
 store.post("e1", "pause", None)
 store.change_places(lambda rows: [PlaceRow("k", "e1", "e1", placed=True)])
 store.mailbox.post_letter(Letter("k", "go", 1, "a"))
@@ -108,7 +109,8 @@ def test_a_process_killed_at_a_named_point(tmp_path: Path, point: str, turn: int
         store = SqliteStore(path)
         assert length == 1
         if point.startswith("put_plan"):
-            assert (store.plan_at("p") is not None) is is_done
+            found = (store.plan_at("p"), store.plan_bytes("c"), store.source("d"), store.source("c"))
+            assert found == ((("d", b"plan"), b"in it", b"of it", b"of that") if is_done else (None,) * 4)
         elif point.startswith("places"):
             assert [place.key for place in store.places()] == ["k"] * is_done
         elif point.startswith("mail"):

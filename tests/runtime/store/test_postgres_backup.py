@@ -56,7 +56,7 @@ def test_what_was_in_flight_goes_on_from_a_dump(tmp_path: Path) -> None:
         until(lambda: server.status(name) == "completed", 30)
         assert server.client.get(f"/executions/{name}/result").json()["result"] == 5_007
         assert [row.chunk.text for row in server.runtime.outputs.read(name, 0, 10)] == ["before\n"]
-    with open_runtime(other, Settings(), lambda path: b"") as runtime:
+    with open_runtime(other, Settings(), lambda path: (b"", {})) as runtime:
         check = StoreCheck(runtime, replays=True)
         assert [*check.faults()] == [] and check.count.executions == 1
         # New ids of rows begin behind those that are there.

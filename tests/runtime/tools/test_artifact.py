@@ -239,7 +239,7 @@ FORGER = """workflow:
 def test_a_reference_of_another_execution_reads_nothing(
     tmp_path: Path, store: str, tool: str, to: str, seen: Json
 ) -> None:
-    with open_runtime(store.format(tmp_path), Settings(root=tmp_path), lambda path: b"") as runtime:
+    with open_runtime(store.format(tmp_path), Settings(root=tmp_path), lambda path: (b"", {})) as runtime:
         payload: Any = ended(runtime, HEAD + OWNER, "e1", {})[0].last_result
         assert is_reference(payload["r"])
         execution, names = ended(runtime, HEAD + "workload: {r: null}\n" + FORGER % tool, "e2", payload)

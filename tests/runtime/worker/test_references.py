@@ -199,7 +199,7 @@ def test_a_lost_object_is_a_fault_where_it_is_read(tmp_path: Path, harm: str, re
     url = f"sqlite:///{tmp_path / 'x.db'}"
     blobs = tmp_path / "x.db.blobs"
     settings = Settings(script=read_script(outcomes(BIG)), every_event=True)  # the harm is done between two turns
-    with open_runtime(url, settings, lambda path: b"") as runtime:
+    with open_runtime(url, settings, lambda path: (b"", {})) as runtime:
         program = runtime.programs.add_plan(compiled(LIMIT % 2000 + TWO % reads))
 
         def observe(execution: object, plan: object, event: Any) -> None:
@@ -267,11 +267,14 @@ def test_an_event_too_large_for_the_log_is_kept_outside_too(tmp_path: Path) -> N
     url = f"sqlite:///{tmp_path / 'x.db'}"
     ran = run(LIMIT % 2000 + ONE % "start | length == 4", outcomes(BIG), url=url)
     assert ran.ran("good") and stored(ran) == [False]
-    with open_runtime(url, Settings(), lambda path: b"") as runtime:
+    with open_runtime(url, Settings(), lambda path: (b"", {})) as runtime:
         sizes = [len(record.body) for record in runtime.store.read("e1")]
     assert max(sizes) < 2000
     for file in (tmp_path / "x.db.blobs").rglob("*"):
         if file.is_file():
             file.unlink()
-    with open_runtime(url, Settings(), lambda path: b"") as runtime, pytest.raises(Exception, match="cannot be read"):
+    with (
+        open_runtime(url, Settings(), lambda path: (b"", {})) as runtime,
+        pytest.raises(Exception, match="cannot be read"),
+    ):
         list(runtime.events("e1"))
