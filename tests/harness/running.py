@@ -275,4 +275,4 @@ class Meddling:
 
 
 def _no_compiler(path: Path) -> tuple[bytes, dict[str, bytes]]:
-    return compiled(path.read_text("utf-8"))
+    return compiled(path.read_text("utf-8")), {}
