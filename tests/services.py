@@ -139,7 +139,7 @@ class NatsServer:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def waited_for(is_so: Callable[[], object], otherwise: str, seconds: float = 30.0) -> None:
+def waited_for(is_so: Callable[[], object], otherwise: str, seconds: float = 60.0) -> None:
     """Wait until something is so, looking every few milliseconds; fails with `otherwise` when it never is."""
     until = time.monotonic() + seconds
     while not is_so():

@@ -11,8 +11,6 @@ import httpx
 import pytest
 
 from harness.clusters import Cluster, Process
-from harness.pace import allowed
-from harness.samples import first
 from services import waited_for
 
 WAITS = """
@@ -22,7 +20,7 @@ workflow:
 """
 WORKS = """
 workflow:
-- {step: start, tool: {kind: shell, command: "echo begun >> calls; sleep 12; echo ended >> calls"}, next: {arcs: [{step: last}]}}
+- {step: start, tool: {kind: shell, command: "echo begun >> calls; until test -e go; do sleep 0.05; done; echo ended >> calls"}, next: {arcs: [{step: last}]}}
 - {step: last, tool: {kind: wait, timers: {t: 2s}}}
 """  # noqa: E501
 
@@ -57,10 +55,9 @@ def test_another_server_goes_on_with_what_a_hung_one_had(cluster: Cluster) -> No
     names = [cluster.begin(WORKS, hung), cluster.begin(WAITS, hung)]
     cluster.reached("begun")
     waiting(cluster, names[1])
-    began = time.monotonic()
     stopped(hung)
-    cluster.ended(names[1], seconds=15 + allowed(3))
-    assert time.monotonic() - began < 15 + allowed(1)  # with the 2 s of its timer, of which some had gone
+    cluster.ended(names[1])
+    (cluster.folder / "go").touch()
     (log,) = cluster.ended(names[0])
     assert "task.lost" not in [event.event_type for event in log]
     woken(hung)
@@ -77,7 +74,7 @@ def test_what_was_just_said_to_a_hung_server_is_heard_by_another_one(cluster: Cl
     cluster.worker()
     names = [cluster.begin(WAITS, hung) for _ in range(4)]
     stopped(hung)
-    cluster.ended(*names, seconds=20 + allowed(5))
+    cluster.ended(*names)
     assert cluster.lines() == ["waited"] * 4
 
 
@@ -101,9 +98,9 @@ def test_a_hung_server_that_wakes_lets_go_before_anything_is_due(cluster: Cluste
     name = cluster.begin("workflow:\n- {step: start, tool: {kind: wait, events: [go]}}\n", hung)
     waiting(cluster, name)
     stopped(hung)
-    waited_for(lambda: executions(cluster, other) == 1, "nobody takes it up", 15 + allowed(3))
+    waited_for(lambda: executions(cluster, other) == 1, "nobody takes it up")
     woken(hung)
-    waited_for(lambda: executions(cluster, hung) == 0, "it believes that it drives it", allowed(1.5))
+    waited_for(lambda: executions(cluster, hung) == 0, "it believes that it drives it")
     cluster.noetl("signal", name, "--name", "go", server=hung)
     cluster.ended(name)
 
@@ -113,13 +110,13 @@ def test_a_hung_server_alone_with_its_worker_loses_what_it_had(cluster: Cluster)
     """Two servers on one SQLite file, each with its worker inside: what ran in the hung one is lost, and runs again."""
     cluster.store = f"sqlite:///{cluster.folder}/x.db"
     hung, other = cluster.server(bus=False), cluster.server(bus=False)
-    name, waits = cluster.begin(WORKS.replace("12", "60"), hung), cluster.begin(WAITS, hung)
+    name, waits = cluster.begin(WORKS, hung), cluster.begin(WAITS, hung)
     cluster.reached("begun")
     stopped_between_writes(hung, cluster.folder / "x.db")
-    cluster.ended(waits, seconds=15 + allowed(3))
-    waited_for(lambda: cluster.lines().count("begun") == 2, "it does not run again", 15 + allowed(3))
+    cluster.ended(waits)
+    waited_for(lambda: cluster.lines().count("begun") == 2, "it does not run again")
     woken(hung)
-    waited_for(lambda: executions(cluster, hung) == 0, "it believes that it drives it", allowed(1.5))
+    waited_for(lambda: executions(cluster, hung) == 0, "it believes that it drives it")
     cluster.noetl("cancel", name, server=hung)
     status = lambda: json.loads(cluster.noetl("status", name, "--json", server=other))["status"]  # noqa: E731
     waited_for(lambda: status() == "cancelled", "it is not cancelled")
@@ -131,19 +128,35 @@ def test_a_hung_server_alone_with_its_worker_loses_what_it_had(cluster: Cluster)
     cluster.ended(cluster.begin(WAITS, hung), cluster.begin(WAITS, other))
 
 
-@pytest.mark.parametrize("seconds", first(1, [1, 6]))
-def test_what_a_hung_worker_had_runs_once_or_is_ordered_again(cluster: Cluster, seconds: int) -> None:
-    """Within its lease it goes on, later another one has its attempt; one outcome counts."""
+def test_what_a_hung_worker_had_goes_on_within_its_lease(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, "noetl.cli")  # with leases of half a minute
+    try:
+        server, hung = cluster.server(), cluster.worker("--slots", "1")
+        name = cluster.begin(WORKS, server)
+        cluster.reached("begun")
+        cluster.worker()
+        stopped(hung)
+        (cluster.folder / "go").touch()
+        cluster.reached("ended")
+        woken(hung)
+        (log,) = cluster.ended(name)
+        kinds = [event.event_type for event in log]
+        assert (kinds.count("task.lost"), kinds.count("task.done")) == (0, 2)
+    finally:
+        cluster.stop()
+
+
+@pytest.mark.long
+def test_what_a_hung_worker_had_is_ordered_again_behind_its_lease_and_one_outcome_counts(cluster: Cluster) -> None:
     server = cluster.server()
     hung = cluster.worker("--slots", "1")
-    name = cluster.begin(WORKS.replace("sleep 12", "until test -e go; do sleep 0.05; done"), server)
+    name = cluster.begin(WORKS, server)
     cluster.reached("begun")
-    cluster.worker()  # before the other one stands still: on a busy machine its start takes longer than a lease
+    cluster.worker()
     stopped(hung)
+    waited_for(lambda: cluster.lines().count("begun") == 2, "it is not ordered again")
     (cluster.folder / "go").touch()
-    time.sleep(seconds)
     woken(hung)
     (log,) = cluster.ended(name)
     kinds = [event.event_type for event in log]
-    assert kinds.count("task.lost") == (1 if seconds > 3 else 0)
-    assert kinds.count("task.done") == 2
+    assert (kinds.count("task.lost"), kinds.count("task.done")) == (1, 2)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.pace import allowed
 from noetl.app.query_language import read_query
 from noetl.clients.purge_rows import SqlPurges
 from noetl.ports import Append, ExecutionRow, Store, Wanted
@@ -360,7 +361,7 @@ def test_a_page_of_ten_thousand_is_there_at_once(open_store: Open) -> None:
         began = time.perf_counter()
         store.executions(Wanted(query=condition, limit=100))
         store.tally(Wanted(query=condition), "label.team")
-        assert time.perf_counter() - began < 1.0, text  # 0.2 s where nothing else runs
+        assert time.perf_counter() - began < allowed(0.5), text  # 0.2 s where nothing else runs
 
 
 def test_a_pattern_for_a_text_fits_that_alone() -> None:

@@ -102,7 +102,7 @@ def signed(store: Store, chunk: dict[str, Any], step: int = 0) -> dict[str, Any]
     return {**chunk, "mac": Macs(store.claims_key).of_output(chunk["execution_id"], *place)}
 
 
-def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait until something holds; fails when it never does."""
     waiting = threading.Event()
     for _ in range(int(seconds * 100)):

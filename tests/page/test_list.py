@@ -95,7 +95,7 @@ def test_ten_thousand_are_scrolled_through(server: Listener, page: "Page", tmp_p
     while not page.get_by_role("link", name="shop/9800", exact=True).count():
         page.mouse.wheel(0, 1_000)  # less than is drawn at once
         page.wait_for_timeout(30)
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 120
         assert len(rows(page)) < 80, "only what can be seen is drawn"
     page.get_by_role("checkbox", name="Select all").check()
     page.get_by_role("button", name="Select all that match").click()

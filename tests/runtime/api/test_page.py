@@ -14,6 +14,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from goldens import ROOT
+from harness.pace import allowed
 from harness.serving import Served, served
 from noetl.api.bearer_tokens import ROLES, BearerToken, digest_of
 from noetl.api.page_sessions import LASTS, PageSessions
@@ -191,7 +192,7 @@ def test_without_tokens_nobody_signs_in(tmp_path: Path) -> None:
         assert server.client.post("/sign-in", json={"token": "x"}).status_code == 401
 
 
-def test_a_page_of_10_000_executions_is_listed_in_200_ms(tmp_path: Path) -> None:
+def test_a_page_of_10_000_executions_is_listed_in_200_ms_of_a_processor(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         with closing(sqlite3.connect(tmp_path / "noetl.db")) as there, there:  # one commit, not one for each
             there.executemany(
@@ -202,8 +203,8 @@ def test_a_page_of_10_000_executions_is_listed_in_200_ms(tmp_path: Path) -> None
         for query in ("", "&status=failed", "&text=shop/3", "&top=true", f"&before={5_000:019}", "&text=nowhere"):
             took = []
             for _ in range(3):
-                began = time.perf_counter()
+                began = time.process_time()
                 found = server.client.get(f"/executions?limit=100&now=true{query}").json()["executions"]
-                took.append(time.perf_counter() - began)
+                took.append(time.process_time() - began)
             assert len(found) == (0 if "failed" in query or "nowhere" in query else 100)
-            assert min(took) < 0.2, query
+            assert min(took) < allowed(0.1), query

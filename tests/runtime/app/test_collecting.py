@@ -4,7 +4,6 @@ import os
 import re
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -223,10 +222,9 @@ def test_a_server_does_so_by_itself_and_can_be_ended(kept: Kept) -> None:
 
     upkeep = Upkeep([collector(kept.runtime).keep_up], say, first=0.01)
     upkeep.start()
-    assert told.wait(10)
+    assert told.wait(60)
     upkeep.end_soon()
-    began = time.monotonic()
-    upkeep.join(5)
-    assert not upkeep.is_alive() and time.monotonic() - began < 4  # it waits for an hour
+    upkeep.join(60)
+    assert not upkeep.is_alive()  # it waits for an hour
     assert re.fullmatch(r"removed values that nothing names: 1 \(7 bytes\)", said[0])
     assert there(kept, unnamed) == [False]

@@ -41,7 +41,7 @@ def waiting_at(home: "Home", url: str) -> str:
 
 
 def until(done: Any) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not done():
         assert time.monotonic() < end
         time.sleep(0.05)

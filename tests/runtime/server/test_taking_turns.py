@@ -1,13 +1,11 @@
 """Tasks of executions take turns: many slow ones of one keep none of another waiting for more than a few of them."""
 
-import time
 from pathlib import Path
 
 import pytest
 
-from harness.pace import allowed
 from harness.running import HEAD
-from harness.serving import served, until
+from harness.serving import Served, served, until
 
 SLOW = """
 workflow:
@@ -21,6 +19,11 @@ workflow:
 """
 
 
+def at(server: Served, execution_id: str, event: int) -> int:
+    """When an event of a log was decided: who looks from outside may look late."""
+    return [event for _, event in server.runtime.events(execution_id)][event].ts
+
+
 def test_three_hundred_slow_tasks_beside_a_quick_one(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         for name, body in (("slow", SLOW), ("quick", QUICK)):
@@ -29,14 +32,12 @@ def test_three_hundred_slow_tasks_beside_a_quick_one(tmp_path: Path) -> None:
         names = [server.client.post("/executions", json={"path": "t/slow"}).json()["execution_id"]]
         place = f"/executions/{names[0]}"
         until(lambda: server.client.get(place).json()["counts"]["tasks"] > 2)
-        began = time.monotonic()
         quick = server.client.post("/executions", json={"path": "t/quick"}).json()["execution_id"]
         until(lambda: server.client.get(f"/executions/{quick}").json()["status"] == "completed")
-        took = time.monotonic() - began
-        # Each slow one takes some 60 ms of this thread; in line behind all of them it would be more than 15 s;
-        # on a machine that is slower as many times more.
-        assert server.client.get(place).json()["counts"]["tasks"] < 250
-        assert took < allowed(2.5)
+        first, last = (at(server, quick, end) for end in (0, -1))
+        done = [event for _, event in server.runtime.events(names[0]) if event.event_type == "task.done"]
+        # In line behind all of the slow ones it would be 290.
+        assert sum(first < event.ts < last for event in done) < 150
         server.client.post(f"{place}/cancel")
         until(lambda: server.client.get(place).json()["status"] == "cancelled")
 
@@ -67,9 +68,8 @@ def test_slow_guards_of_executions_beside_a_quick_one(tmp_path: Path, body: str,
         hogs = [server.client.post("/executions", json={"path": "t/hog"}).json()["execution_id"] for _ in range(of)]
         # The step that goes round has no task of its author's, which are those that are counted.
         until(lambda: all(server.client.get(f"/executions/{hog}").json()["events"] > 40 for hog in hogs))
-        began = time.monotonic()
         quick = server.client.post("/executions", json={"path": "t/quick"}).json()["execution_id"]
         until(lambda: server.client.get(f"/executions/{quick}").json()["status"] == "completed")
-        took = time.monotonic() - began
-        assert all(server.client.get(f"/executions/{hog}").json()["status"] == "running" for hog in hogs)
-        assert took < allowed(3)
+        ended = at(server, quick, -1)
+        for hog in hogs:
+            assert server.client.get(f"/executions/{hog}").json()["status"] == "running" or at(server, hog, -1) > ended

@@ -298,7 +298,7 @@ def test_who_stands_still_in_a_transaction_stops_nobody(store: PostgresStore, ur
     began = time.monotonic()
     assert store.append("e1", 0, [("a", b"a")], status="completed", ended=1) == 1
     assert store.posted() == 0
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 60
     with pytest.raises(psycopg.Error):
         connection.execute("SELECT 1")
     hung.close()

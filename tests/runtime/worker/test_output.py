@@ -280,7 +280,7 @@ def test_more_than_is_kept_at_a_time_does_not_wait_for_more(monkeypatch: pytest.
     writer = OutputWriter(store.add)
     for number in range(100):
         writer.put(chunk_at(number * 8192)._replace(text="x" * 8192))
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while len(store.text) < 600_000 and time.monotonic() < until:
         time.sleep(0.01)
     assert len(store.text) >= 600_000
