@@ -75,6 +75,13 @@ class LocalCluster:
         child = self._noetl("server", [*server, *words])
         self.url = self._said(child, "listening on ")
 
+    def start_gateway(self, groups: dict[str, str]) -> str:
+        """A gateway before groups, by the URL of a server of each, whose starts are all drawn alone; its URL."""
+        tables = [f'[groups.{name}]\nservers = ["{url}"]\n' for name, url in groups.items()]
+        file = self._folder / "groups.toml"
+        file.write_text("".join(tables) + '[spread]\nstarts = ["*"]\n')
+        return self._said(self._noetl("gateway", ["gateway", "--port", "0", str(file)]), "listening on ")
+
     def start_worker(self, *words: str) -> Child:
         """A worker, once it works."""
         count = sum(child.name.startswith("worker") for child in self.children)
@@ -92,7 +99,7 @@ class LocalCluster:
         children, self.children = self.children, []
         # Workers report to servers, and both speak over NATS. Who is spoken to ends last, or the others would wait
         # for it.
-        for part in ("worker", "server", "nats"):
+        for part in ("gateway", "worker", "server", "nats"):
             _ended([child for child in children if child.name.startswith(part)])
         if self._postgres is not None:
             self._postgres.cleanup()

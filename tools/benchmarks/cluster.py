@@ -31,6 +31,7 @@ _COSTS = {
 }
 _STEPS = 20  # of each execution
 _ALONE = 200  # of one that is alone
+_SECONDS = 30
 _RATE = 1_800.0
 
 
@@ -85,6 +86,22 @@ def growth(bench: Bench) -> list[Reading]:
         figures = _measured(bench, workers, executions)
         label = f"{workers} workers, {executions:,} executions"
         found.append(Reading(label, figures.rate, None, "/s", "", None, "", None, figures.told))
+    return found
+
+
+def groups(bench: Bench) -> list[Reading]:
+    """The rate of one group and of two behind a gateway, which share the machine; one run each."""
+    plan = running.plan(bench, f"cluster_{_STEPS}", chain(_STEPS))
+    found = []
+    for count in (1, 2):
+        told: dict[str, object] = dict(probe(bench, "grouping", str(plan), str(count), str(_SECONDS)))
+        parts = {name: float(str(told[name])) for name in ("rate", "gateway", "server", "workers", "lost")}
+        remark = (
+            f"µs of processor time: gateway {parts['gateway']:.0f} a start, "
+            f"server {parts['server']:.0f} and workers {parts['workers']:.0f} a step"
+        )
+        label = f"steps/s, {count} group{'s' if count > 1 else ''} behind a gateway"
+        found.append(Reading(label, parts["rate"], None, "/s", "", None, "0 lost", not parts["lost"], remark))
     return found
 
 

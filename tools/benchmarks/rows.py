@@ -33,6 +33,7 @@ ROWS: tuple[Row, ...] = (
     Row("http-call", "runtime", "≤ 2 × httpx", tasks.http_calls),
     Row("cluster", "runtime", "≥ 1,800 steps/s; ≤ 1 ms, ≤ 0.1 transactions; ≤ 5 and 50 ms", cluster.steps),
     Row("cluster-growth", "runtime", "none", cluster.growth),
+    Row("groups", "runtime", "0 lost", cluster.groups),
     Row("waiting", "runtime", "none", cluster.waiting),
     Row("scripts", "project", "demo ≤ 30 s, check ≤ 6 min", suite.own_scripts),
 )
