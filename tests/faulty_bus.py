@@ -94,6 +94,10 @@ class FaultyBus(Generic[C, R, A]):
         """`Bus.withdraw`."""
         self._inner.withdraw(pool, keys)
 
+    def limit(self, pool: str, most: int) -> None:
+        """`Bus.limit`."""
+        self._inner.limit(pool, most)
+
     def narrow(self, pool: str, most: int) -> None:
         """`Bus.narrow`."""
         self._inner.narrow(pool, most)

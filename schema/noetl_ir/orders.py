@@ -218,6 +218,13 @@ class Serving(NamedTuple):
     url: str
 
 
+class OpenLane(NamedTuple):
+    """A server says that a namespace has a queue of its own in a pool, which its workers are to take from, too."""
+
+    pool: str
+    namespace: str
+
+
 class TakenUp(NamedTuple):
     """A server drives an execution from now on: whoever did so before was taken for dead, and is to give it up."""
 
@@ -249,4 +256,4 @@ class Checked(NamedTuple):
 
 
 # Told to all and stored nowhere: each is said again after seconds, and one that is missed does no harm.
-Broadcast = WorkerHeartbeat | Serving | TakenUp | Check | Checked
+Broadcast = WorkerHeartbeat | Serving | OpenLane | TakenUp | Check | Checked

@@ -4,6 +4,7 @@ import json
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 
 import httpx
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from harness.clusters import Cluster
 from harness.pace import allowed
 from harness.running import HEAD
+from services import waited_for
 
 SLOW = 'workflow:\n- {step: start, tool: {kind: shell, command: "sleep 0.4"}}\n'
 FLOOD, QUOTA = 160, 120
@@ -46,3 +48,53 @@ def test_a_flood_has_its_quota_on_both_servers_and_its_share_of_the_worker(clust
     assert took < allowed(6.0)
     text = httpx.get(f"{urls[0]}/metrics").text + httpx.get(f"{urls[1]}/metrics").text
     assert 'noetl_waiting_orders{playbook_namespace="t"}' in text
+
+
+MARKED = """
+workflow:
+- step: start
+  spec: {pool: gpu}
+  tool:
+    kind: shell
+    command: "echo + >> FOLDER/NAME; while [ ! -e FOLDER/gate ]; do sleep 0.05; done; echo - >> FOLDER/NAME"
+"""
+
+
+@pytest.mark.long
+def test_a_limit_in_a_pool_holds_for_both_servers_and_workers(cluster: Cluster) -> None:
+    """Tasks count themselves, in the order in which they write down that they begin and end."""
+    servers = [cluster.server(), cluster.server()]
+    for _ in range(2):
+        cluster.worker("--slots", "4", "--pool", "gpu")
+    urls = [cluster.urls[server.pid] for server in servers]
+    body = {
+        "apiVersion": "noetl.io/v2", "kind": "Namespace", "metadata": {"name": "t"},
+        "spec": {"prefix": "t/", "pools": {"gpu": 3}},
+    }  # fmt: skip
+    assert httpx.put(f"{urls[0]}/namespaces/t", json=body).status_code == 200
+    for path in ("t/mine", "u/others"):
+        source = HEAD.replace("t/t", path) + MARKED.replace("FOLDER", str(cluster.folder)).replace("NAME", path[:1])
+        assert httpx.post(f"{urls[0]}/playbooks", content=source).status_code == 201
+    begun = [
+        str(httpx.post(f"{urls[number % 2]}/executions", json={"path": path}, timeout=60).json()["execution_id"])
+        for number in range(24)
+        for path in ("t/mine", "u/others")
+    ]
+
+    def counted(name: str, sign: str) -> int:
+        path = cluster.folder / name
+        return path.read_text().split().count(sign) if path.exists() else 0
+
+    # Of eight slots three are its own, and the other five are none of its.
+    waited_for(lambda: (counted("t", "+"), counted("u", "+")) == (3, 5), "the slots are not taken")
+    (cluster.folder / "gate").touch()
+    for name in begun:
+        cluster.ended(name)
+    most = {}
+    for name in ("t", "u"):
+        signs = (cluster.folder / name).read_text().split()
+        assert counted(name, "+") == counted(name, "-") == 24
+        most[name] = max(accumulate(1 if sign == "+" else -1 for sign in signs))
+    assert most["t"] == 3 and most["u"] >= 5
+    shown = cluster.noetl("namespaces", "show", "t", server=servers[1])
+    assert "at work in pool gpu  3 at most" in shown

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import httpx
 import pytest
 from click.testing import CliRunner
 from nats.aio.client import Client
@@ -38,7 +39,8 @@ workflow:
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[NatsServer]:
     """A NATS with the rights of two pools, of a bus with another prefix than the usual one."""
-    done = CliRunner().invoke(bus, ["permissions", "--prefix", "shop", "--pool", "default", "--pool", "other"])
+    named = ["--pool", "default", "--pool", "other", "--namespace", "team"]
+    done = CliRunner().invoke(bus, ["permissions", "--prefix", "shop", *named])
     assert done.exit_code == 0, done.output
     with closing(NatsServer(done.output, {VARIABLES[name]: PASSWORDS[name] for name in VARIABLES})) as server:
         yield server
@@ -58,6 +60,10 @@ def test_all_that_a_cluster_does_works_with_these_rights(guarded: NatsServer, tm
         for pool in ("default", "other"):
             cluster.bus = url_of(guarded, pool)
             cluster.worker("--pool", pool, "--name", f"w-{pool}")
+        # What is of this one goes by a queue of its own in the other pool.
+        lane = {"metadata": {"name": "team"}, "spec": {"prefix": "t/", "pools": {"other": 1}}}
+        body = {"apiVersion": "noetl.io/v2", "kind": "Namespace", **lane}
+        assert httpx.put(f"{cluster.urls[server.pid]}/namespaces/team", json=body).status_code == 200
         name = cluster.begin(ALL, server)
 
         def is_far() -> bool:

@@ -305,6 +305,32 @@ def test_a_pool_has_a_limit(limited: Plain) -> None:
     assert limited.take("narrow") is None
 
 
+def test_a_limit_is_raised_lowered_and_taken_away(limited: Plain) -> None:
+    for number in range(12):
+        limited.send("narrow", f"n{number}", number)
+    out = [taken(limited, "narrow") for _ in range(2)]
+    limited.limit("narrow", 4)
+    out += [taken(limited, "narrow") for _ in range(2)]
+    assert limited.take("narrow") is None
+    limited.limit("narrow", 1)
+    if isinstance(limited, NatsBus):
+        queue = limited._publisher._queues["narrow"]
+        waited_for(lambda: queue.is_made, "the limit is not there")
+    for _ in range(3):  # with one left it is full
+        out.pop(0).ack()
+    limited.send("other", "o", "o")
+    taken(limited, "other").ack()
+    assert limited.take("narrow") is None
+    out.pop().ack()
+    out.append(taken(limited, "narrow"))
+    limited.limit("narrow", 0)
+    out += [taken(limited, "narrow") for _ in range(7)]
+    assert sorted(str(each.body) for each in out) == sorted(map(str, range(4, 12)))
+    for delivery in out:
+        delivery.ack()
+    assert is_empty(limited, "narrow")
+
+
 def test_a_full_queue_refuses_and_takes_again_when_there_is_room(opened: Opener) -> None:
     bus = opened(2)
     assert bus.room("p") == 2

@@ -33,6 +33,7 @@ from noetl_ir.orders import (
     Checked,
     ClaimCheck,
     LeaseHeartbeat,
+    OpenLane,
     Report,
     Serving,
     StopPipeline,
@@ -160,6 +161,7 @@ SAID: list[tuple[Any, Any, Any]] = [
     (write_broadcast, read_broadcast, WorkerHeartbeat("w", "default", 4, 1, False, "")),
     (write_broadcast, read_broadcast, Serving("http://127.0.0.1:1")),
     (write_broadcast, read_broadcast, TakenUp("e", "s")),
+    (write_broadcast, read_broadcast, OpenLane("gpu", "team-a")),
     (write_broadcast, read_broadcast, Check("e", ("default",), "d" * 64, {"a": [1, None]})),
     (write_broadcast, read_broadcast, Checked("e", "w", "default", ("no `x`",))),
 ]

@@ -241,6 +241,10 @@ class Endpoint:
         self._narrow[pool] = most
         self._seen[pool] = self._network.load(pool)
 
+    def limit(self, pool: str, most: int) -> None:
+        """`Bus.limit`."""
+        self._network.queue(pool).most = most
+
     def look_at(self, pool: str) -> None:
         """Look how much lies in a queue."""
         self._seen[pool] = self._network.load(pool)

@@ -194,6 +194,7 @@ class WorkQueue:
         self._waiting: deque[Item] = deque()
         self._items: dict[str, Item] = {}
         self._known: dict[str, int] = {}
+        self.most = 0
 
     @property
     def size(self) -> int:
@@ -211,7 +212,7 @@ class WorkQueue:
 
     def take(self, taker: "Endpoint") -> Item | None:
         """Hand out the next one."""
-        if not self._waiting:
+        if not self._waiting or (self.most and self.size - len(self._waiting) >= self.most):
             return None
         item = self._waiting.popleft()
         item.tries += 1
@@ -248,6 +249,8 @@ class WorkQueue:
         if self._items.get(item.key) is item:
             del self._items[item.key]
             self._network.room_came(self._pool)
+            if self.most and self._waiting:
+                self._network.wake_takers(self._pool)
         if item in self._waiting:
             self._waiting.remove(item)
 

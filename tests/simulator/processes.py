@@ -128,6 +128,7 @@ class ServerProcess:
             tracker=RemoteWorkers(self.leases, registry, Macs(self.disk.claims_key)), batching=batching,
             shares=NamespaceShares(shared.store.namespaces.rows, steady),
         )  # fmt: skip
+        self.control.orders.open_lane = registry.open_lane
         self.service = Service(
             self.control, store=self.disk, worker=IdleWorker(), waiter=self, clock=steady,
             load=lambda digest: shared.programs[digest], skips=lambda name: False, say=self.said.append,
@@ -256,6 +257,8 @@ class WorkerProcess:
         self.endpoint.die()
 
     def _step(self) -> int | None:
+        for broadcast in self.endpoint.received():
+            self.worker.hear(broadcast)
         for _ in range(ROUNDS):
             if not self.worker.step():
                 due = self.worker.due()

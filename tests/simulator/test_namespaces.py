@@ -12,7 +12,9 @@ from noetl.engine.starting import Request
 from noetl.ports import Busy, ExecutionRow, Wanted
 from noetl.ports.namespaces import NamespaceRow
 from noetl.server.journal import EVERY_ROUND
+from noetl.server.namespaces.document import namespace_of
 from noetl.store.memory import MemoryBlobs, MemoryStore
+from noetl_ir.expr import Json
 from simulator.disk import DiskOdds, Holders
 from simulator.network import Network, Odds
 from simulator.plays import Play, ready
@@ -60,13 +62,9 @@ class Teams:
         )  # fmt: skip
         self.count = 0
         self.servers = [self.new_server() for _ in range(2)]
-        self.workers = [
-            WorkerProcess(
-                self.shared, random.Random(f"{seed} worker {number}"), f"worker{number}", pool="default", slots=SLOTS,
-                skew=0, waits=lambda: TAKES,
-            )
-            for number in range(2)
-        ]  # fmt: skip
+        self.hired = 0
+        self.most_at_work = Counter[str]()
+        self.workers = [self.new_worker() for _ in range(2)]
         self.asked: dict[str, int] = {}
         self.ended: dict[str, int] = {}
 
@@ -109,6 +107,28 @@ class Teams:
         """Let time pass until all that was asked for is over."""
         while len(self.ended) < len(self.asked) or self.timeline.now < until:
             assert self.timeline.advance() and self.timeline.now < 2_000 * SECOND, "it never ends"
+            for path, count in self.at_work().items():
+                self.most_at_work[path] = max(self.most_at_work[path], count)
+
+    def at_work(self) -> Counter[str]:
+        """How many tools run now of each playbook."""
+        tools = [row[2] for each in self.workers if each.life.is_alive for row in each.tools._running]
+        names = [ticket.session.order.execution_id for ticket in tools]  # type: ignore[attr-defined]
+        return Counter(row.playbook for name in names if (row := self.store.execution(name)) is not None)
+
+    def new_worker(self) -> WorkerProcess:
+        """A worker, which another one follows when it dies."""
+        self.hired += 1
+        return WorkerProcess(
+            self.shared, random.Random(self.chance.random()), f"worker{self.hired}", pool="default", slots=SLOTS,
+            skew=0, waits=lambda: TAKES,
+        )  # fmt: skip
+
+    def kill_worker(self) -> None:
+        """One dies, and another one comes."""
+        number = self.chance.randrange(len(self.workers))
+        self.workers[number].die()
+        self.workers[number] = self.new_worker()
 
     def took(self, path: str) -> list[float]:
         """How many seconds each took, from its being asked for to its end."""
@@ -164,3 +184,27 @@ def test_a_quota_holds_while_servers_die_and_no_place_stays_taken(seed: int) -> 
     assert len(teams.ended) == 120
     (use,) = teams.store.namespaces.uses((quota,))
     assert use.open == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_limit_in_a_pool_holds_while_servers_and_workers_die(seed: int) -> None:
+    """Of four slots one team has three at most, over both servers; the other one goes on beside it."""
+    spec: dict[str, Json] = {"prefix": "flood/", "pools": {"default": 3}}
+    document: dict[str, Json] = {
+        "apiVersion": "noetl.io/v2", "kind": "Namespace", "metadata": {"name": "flood"}, "spec": spec,
+    }  # fmt: skip
+    teams = Teams(seed, (namespace_of(document), NAMESPACES[1]))
+    for number in range(80):
+        teams.ask_at(teams.chance.randint(2 * SECOND, 6 * SECOND), f"flood{number}", "flood/x")
+    for number in range(6):
+        teams.ask_at((7 + 3 * number) * SECOND, f"quiet{number}", "quiet/x")
+    for time in (9, 14, 22):
+        teams.timeline.at(time * SECOND, lambda: teams.chance.choice(teams.servers).die())
+        teams.timeline.at(time * SECOND + SECOND // 3, teams.kill_worker)
+    teams.run(30 * SECOND)
+    assert len(teams.ended) == 86
+    assert teams.most_at_work["flood/x"] == 3
+    # A death costs an order that was at work a lease, of 30 s, and its server some; no flood is waited for.
+    assert teams.took("quiet/x")[2] < 8
+    teams.run(teams.timeline.now + 90 * SECOND)
+    assert teams.network.left_over() == 0, "nothing stays in a lane"

@@ -52,13 +52,16 @@ from noetl.ports.actors import acting, starting
 from noetl.ports.catalogue import Versions
 from noetl.ports.idempotency import StartKey, other
 from noetl.ports.mailbox import Letter, OtherLetter, WantedMail
+from noetl.ports.namespaces import Namespaced
 from noetl.ports.output import OutputChunk
 from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.server.children import NotFound, root_of
 from noetl.server.control import ControlPlane
+from noetl.server.namespaces.shares import most_at_work
 from noetl.server.service import Service, ServiceState
 from noetl.server.workers.macs import Macs
 from noetl.server.workers.registry import WorkerRegistry
+from noetl.server.workers.tracker import DEFAULT_POOL
 from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
@@ -188,7 +191,7 @@ class ApiService:
         """
         try:
             with self._snapshots.at(row, until) as snapshot:
-                rows = rows_of(snapshot.program, snapshot.execution, driven=owned, why=self._hindrance)
+                rows = rows_of(snapshot.program, snapshot.execution, driven=owned, why=partial(self._hindrance, row))
                 found = [*islice(rows, _MORE)]
         except (UnreadableExecution, NotFound):  # whoever opens it is told
             return None
@@ -209,7 +212,9 @@ class ApiService:
         """How it stands, what it does now and waits for."""
         row = self.execution_row(execution_id)
         with faults_told(), self._snapshots.at(row) as snapshot:
-            return execution_document(self.runtime, snapshot, owned=self._is_owned(row), why=self._hindrance)
+            return execution_document(
+                self.runtime, snapshot, owned=self._is_owned(row), why=partial(self._hindrance, row)
+            )
 
     def moment(self, execution_id: str, position: int, step: str) -> dict[str, Json]:
         """How it stood behind the event at a position, and the args of the newest run of a step until then."""
@@ -507,10 +512,17 @@ class ApiService:
         stand, slots = self._service.standing(), self.runtime.settings.slots
         return [(WorkerHeartbeat("server", EVERY_POOL, slots, stand.busy, stand.stopping), 0)]
 
-    def _hindrance(self, pool: str) -> str:
-        """Why no worker begins anything of a pool now."""
+    def _hindrance(self, row: ExecutionRow, pool: str) -> str:
+        """Why no worker begins anything of an execution in a pool now."""
         if not self.standing().reaches:
             return "the bus to the workers cannot be reached"
+        if told := hindrance(pool, self.heartbeats(), {}):
+            return told
+        store, name = self.runtime.store, pool or DEFAULT_POOL
+        if isinstance(store, Namespaced) and (rows := store.namespaces.rows()):
+            root = store.execution(root_of(store, row)) or row
+            if (found := most_at_work(rows, root.playbook, name)) is not None:
+                return f"at most {found[1]} of namespace `{found[0]}` run at once in pool `{name}`"
         return hindrance(pool, self.heartbeats(), self.runtime.settings.limits)
 
     def execution_row(self, execution_id: str) -> ExecutionRow:

@@ -242,6 +242,7 @@ def _with_local_worker(
     )  # fmt: skip
     launcher = _launcher(environments, times)
     worker = _local_worker(settings, bus, environments, launcher, times, store_retry)
+    control.orders.open_lane = worker.add_lane
     service = Service(
         control, store=runtime.store, worker=worker, waiter=launcher, clock=times.steady,
         load=runtime.programs.load, skips=skips, say=say, store_retry=store_retry,
@@ -275,6 +276,7 @@ def _with_bus(
         say=say, secrets=OwnSecrets(runtime.store.claims_key), keep=MeasuredKeep(store_retry, measures),
         shares=_shares(runtime, times),
     )  # fmt: skip
+    control.orders.open_lane = registry.open_lane
     bus.listen(sleeper.wake)
     service = Service(
         control, store=runtime.store, worker=IdleWorker(), waiter=sleeper, clock=times.steady,

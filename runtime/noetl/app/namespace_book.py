@@ -9,7 +9,7 @@ from noetl.ports import Store
 from noetl.ports.namespaces import OPEN, STARTS, Namespaced, NamespaceRow, Namespaces, NamespaceUse, PrefixTaken
 from noetl.ports.scopes import is_pattern_within
 from noetl.server.checked_documents import BadDocument
-from noetl.server.namespaces.document import BURST, namespace_of
+from noetl.server.namespaces.document import BURST, namespace_of, pool_limits
 from noetl_ir.expr import Json
 
 
@@ -56,6 +56,13 @@ class NamespaceBook(StandingBook[NamespaceRow]):
         return _told(row, use)
 
 
+def _pools(row: NamespaceRow) -> dict[str, Json]:
+    try:
+        return {**pool_limits(row.document)}
+    except BadDocument:  # a newer version may have put it there
+        return {}
+
+
 def _told(row: NamespaceRow, use: NamespaceUse) -> dict[str, Json]:
     quotas: dict[str, Json] = {OPEN: row.open_executions, STARTS: row.starts_per_minute, BURST: row.burst}
     return {
@@ -64,6 +71,7 @@ def _told(row: NamespaceRow, use: NamespaceUse) -> dict[str, Json]:
         "paused": row.paused,
         "weight": row.weight,
         "quotas": {name: number for name, number in quotas.items() if number},
+        "pools": _pools(row),
         "open": use.open,
         "starts_left": use.starts_left,
         "document": row.document,

@@ -63,6 +63,7 @@ def run_worker(
                 # Heard before the step, so that an order finds the server that was announced a moment ago.
                 for broadcast in bus.received():
                     cache.hear(broadcast)
+                    worker.hear(broadcast)
                     checks.hear(broadcast)
                 checks.step()
                 if not worker.step():

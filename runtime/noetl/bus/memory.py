@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 from noetl.messages.fair_queue import FairQueue
 from noetl.ports import Clock
-from noetl.ports.bus import REPORTS, Bus, DeadLetter, Full
+from noetl.ports.bus import REPORTS, Bus, DeadLetter, Full, pool_in
 
 _KEPT = 10_000  # dead letters; the oldest go first
 _C = TypeVar("_C")
@@ -114,9 +114,10 @@ class MemoryBus(Generic[_C, _R, _A]):
         self._shared.listeners += (callback,)
 
     def limit(self, pool: str, most: int) -> None:
-        """Let at most so many orders of a pool be taken and not acknowledged at once."""
+        """`Bus.limit`."""
         with self._shared.lock:
-            self._queue(pool).most = most
+            self._queue(pool).most = most or None
+        self._shared.wake()
 
     def dead_letters(self) -> tuple[DeadLetter, ...]:
         return tuple(self._shared.dead_letters)
@@ -276,7 +277,7 @@ class _Queue(Generic[_T, _A]):
 
     def dead_letter(self, delivery: MemoryDelivery[_T, _A], reason: str) -> None:
         self.size -= 1
-        self.shared.dead_letters.append(DeadLetter(self.name, delivery.key, delivery.redeliveries + 1, reason))
+        self.shared.dead_letters.append(DeadLetter(pool_in(self.name), delivery.key, delivery.redeliveries + 1, reason))
 
     def due(self) -> int | None:
         times = [self.later[0][0]] if self.later else []

@@ -16,8 +16,11 @@ def bus() -> None:
 @click.option(
     "--pool", "pools", multiple=True, metavar="NAME", help="A pool of workers; `default` where none is named."
 )
+@click.option(
+    "--namespace", "namespaces", multiple=True, metavar="NAME", help="A namespace with a limit of its own in a pool."
+)
 @click.option("--prefix", metavar="TEXT", help="That of the bus, as at the end of its URL; `noetl` by default.")
-def permissions(pools: tuple[str, ...], prefix: str | None) -> int:
+def permissions(pools: tuple[str, ...], namespaces: tuple[str, ...], prefix: str | None) -> int:
     """Print the users of a bus, for the configuration of a NATS server: one for servers, one for each pool's workers.
 
     A worker then takes what is ordered of its own pool, and reports; it cannot order anything, read what others are
@@ -33,7 +36,8 @@ def permissions(pools: tuple[str, ...], prefix: str | None) -> int:
         address = address_in(f"nats://host/{PREFIX if prefix is None else prefix}")
     except BusFailure as problem:
         raise Problem(str(problem)) from None
-    click.echo(permissions_text([*dict.fromkeys(pools or ("default",))], address.prefix), nl=False)
+    named = [*dict.fromkeys(pools or ("default",))]
+    click.echo(permissions_text(named, address.prefix, [*dict.fromkeys(namespaces)]), nl=False)
     return 0
 
 

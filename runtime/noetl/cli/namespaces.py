@@ -37,7 +37,10 @@ def _lines(told: dict[str, Json]) -> Iterator[str]:
     quotas = told.get("quotas")
     for name, number in quotas.items() if isinstance(quotas, dict) else ():
         yield f"{escaped(name)}  {number}"
-    yield from spec_lines(told, without=("prefix", "quotas", "weight"))
+    pools = told.get("pools")
+    for name, number in pools.items() if isinstance(pools, dict) else ():
+        yield f"at work in pool {escaped(name)}  {number} at most"
+    yield from spec_lines(told, without=("prefix", "quotas", "weight", "pools"))
 
 
 _TEXTS = {

@@ -18,6 +18,7 @@ from noetl_ir.orders import (
     ClaimCheck,
     DrainWorker,
     LeaseHeartbeat,
+    OpenLane,
     Order,
     Report,
     RunPipeline,
@@ -58,6 +59,7 @@ _WORKER_HEARTBEAT = (
     ("trouble", str),
 )
 _SERVING = (("url", str),)
+_OPEN_LANE = (("pool", str), ("namespace", str))
 _TAKEN_UP = (("execution_id", str), ("server", str))
 _CHECK = (("execution_id", str), ("pools", list), ("digest", str), ("workload", dict))
 _CHECKED = (("execution_id", str), ("worker", str), ("pool", str), ("problems", list))
@@ -65,6 +67,7 @@ _REPORT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str),
 _ANSWER = (("recorded", int),)
 _BROADCASTS: dict[type[Broadcast], str] = {
     WorkerHeartbeat: "heartbeat", Serving: "serving", TakenUp: "taken up", Check: "check", Checked: "checked",
+    OpenLane: "open lane",
 }  # fmt: skip
 # By name and not by a mark in the tables: of all fields of all messages one may be null.
 _OPTIONAL = frozenset({"outcome"})
@@ -169,6 +172,8 @@ def read_broadcast(data: bytes) -> Broadcast:
             return WorkerHeartbeat(**_fields(values, _WORKER_HEARTBEAT))
         case "serving":
             return Serving(**_fields(values, _SERVING))
+        case "open lane":
+            return OpenLane(**_fields(values, _OPEN_LANE))
         case "taken up":
             return TakenUp(**_fields(values, _TAKEN_UP))
         case "check":

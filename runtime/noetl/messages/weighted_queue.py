@@ -22,10 +22,13 @@ STRIDE = 1 << 40
 
 
 class Share(NamedTuple):
-    """A share of a queue: its name, empty for that of all who have none of their own, and its weight."""
+    """A share of a queue: its name, empty for that of all who have none of their own, and its weight. `pools` are those
+    in which it has a queue of its own, a lane.
+    """
 
     name: str = ""
     weight: int = 1
+    pools: frozenset[str] = frozenset()
 
 
 NO_SHARE = Share()

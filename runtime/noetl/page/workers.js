@@ -103,7 +103,8 @@ function use(one) {
   const { open_executions: most, burst } = one.quotas;
   return [h('span', { class: 'dim' }, one.prefix), one.paused ? h('span', { class: 'badge paused' }, sign('paused'), 'paused') : null,
     h('span', { class: 'dim' }, most ? `${one.open} of ${most} open` : `${one.open} open`), most ? meter(one.open, most, 'Open executions') : null,
-    burst ? h('span', { class: 'dim' }, `${one.starts_left} of ${burst} starts left`) : null, h('span', { class: 'dim' }, `weight ${one.weight}`)];
+    burst ? h('span', { class: 'dim' }, `${one.starts_left} of ${burst} starts left`) : null, h('span', { class: 'dim' }, `weight ${one.weight}`),
+    Object.entries(one.pools).map(([pool, number]) => h('span', { class: 'dim' }, `at most ${number} at work in ${pool}`))];
 }
 
 /** A list of names. @param {string} title @param {any[]} rows @param {(one: any) => any} facts @param {any[]} none */

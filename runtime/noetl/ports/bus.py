@@ -103,6 +103,21 @@ def address_of(pool: str, worker: str) -> str:
     return f"@{pool}\0{worker}"
 
 
+def lane_of(pool: str, namespace: str) -> str:
+    """The queue of its own that a namespace has in a pool where its slots are bounded: its lane."""
+    return f"{pool}\0{namespace}"
+
+
+def pool_in(queue: str) -> str:
+    """The pool of a queue, which may be a lane of it."""
+    return queue.partition("\0")[0]
+
+
+def namespace_in(queue: str) -> str:
+    """The namespace of a lane, empty for the queue of a pool."""
+    return queue.partition("\0")[2]
+
+
 class Bus(Protocol[_C, _R, _A]):
     """Orders from the server to workers by pool, reports back, and an answer to each report.
 
@@ -145,6 +160,12 @@ class Bus(Protocol[_C, _R, _A]):
     # A queue is in the order in which it was filled: whoever sorts what waits has it short.
     def narrow(self, pool: str, most: int) -> None:
         """Take no more orders of a pool from here while so many lie in its queue; 0 for as many as it has room for."""
+        ...
+
+    def limit(self, pool: str, most: int) -> None:
+        """Let at most so many orders of a pool be taken and not acknowledged at once, by all who take; 0 for any
+        number. The queue is there from then on.
+        """
         ...
 
     # So that a loop that sleeps need not look every few milliseconds for what was given back with a delay.

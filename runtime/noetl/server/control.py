@@ -40,9 +40,9 @@ from noetl.server.redelivery import Redelivery
 from noetl.server.report_intake import HeardReport, ReportIntake, lets_go
 from noetl.server.signal_secrets import NO_SECRETS, SignalRedactor
 from noetl.server.waiting_orders import is_waiting
-from noetl.server.workers.tracker import WorkerTracker
+from noetl.server.workers.tracker import WorkerTracker, pool_of
 from noetl_ir.evaluate.work import SLICE, spent
-from noetl_ir.events import Event, step_run_of
+from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from noetl_ir.orders import Answer, Order, RunPipeline, Said, StartChild, StopPipeline
 
@@ -592,9 +592,8 @@ class ControlPlane:
         if not isinstance(order, RunPipeline) or (owned := self.executions.get(order.execution_id)) is None:
             return
         if (pool := self._tracker.pool_for(owned.program, order)) is not None:
-            key, execution = step_run_of(order.run), owned.execution
-            run = execution.runs.get(key) or execution.left.get(key)
-            self.orders.add_order(self._tracker.stamped(order), pool, run.priority if run is not None else 0)
+            named = pool_of(owned.program.plan.steps[order.step])
+            self.orders.add_order(self._tracker.stamped(order), pool, owned.priority_of(order.run), named)
 
 
 _CANCEL = Ask("cancel", handed_down=True)

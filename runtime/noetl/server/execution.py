@@ -27,7 +27,7 @@ from noetl.server.stored_events import evolve_record, hydrate, records_of
 from noetl.server.waiting_orders import WaitingOrders, waiting
 from noetl_ir.evaluate import Fault
 from noetl_ir.evaluate.work import SLICE, is_stopped, spent
-from noetl_ir.events import Event
+from noetl_ir.events import Event, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.orders import Answer, Order, Report, RunPipeline, SendSignal, SettleMail
 from noetl_ir.records import NamedTuple
@@ -219,6 +219,12 @@ class OwnedExecution:
     def running(self) -> list[str]:
         """The token keys of the attempts that workers run."""
         return [key for key, region in self.execution.regions.items() if region.phase == "run"]
+
+    def priority_of(self, run: str) -> int:
+        """The priority that a run, or an iteration of one, has from its arc."""
+        key = step_run_of(run)
+        found = self.execution.runs.get(key) or self.execution.left.get(key)
+        return found.priority if found is not None else 0
 
     def is_at_claim(self, run: str, claim: int) -> bool:
         """Whether a worker may still have a pipeline under this claim."""

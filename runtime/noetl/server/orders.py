@@ -6,13 +6,13 @@ An order that is larger than the bus takes goes outside, and a note of where it 
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from noetl.messages.encoding import write_order
 from noetl.messages.fair_queue import FairQueue
 from noetl.ports import Blobs
-from noetl.ports.bus import STOPS, Bus, Full, MessageTooLarge
+from noetl.ports.bus import STOPS, Bus, Full, MessageTooLarge, lane_of, namespace_in, pool_in
 from noetl.server.journal import Keep, at_once
 from noetl_ir.orders import Answer, ClaimCheck, Order, RunPipeline, Said, StopPipeline
 
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 class Shares(Protocol):
     """The shares of namespaces."""
+
+    @property
+    def lanes(self) -> Mapping[str, int]:
+        """The queues that namespaces have of their own, with how much of each may be at work at once."""
+        ...
 
     def look(self) -> bool:
         """Whether there are any."""
@@ -62,6 +67,9 @@ class Orders:
         self._keep = keep
         self._bus = bus
         self._blobs = blobs
+        self._lanes: Mapping[str, int] = {}
+        self.open_lane: Callable[[str], None] = lambda lane: None
+        """Has the workers of its pool take from a lane, too."""
         self._waiting: dict[str, FairQueue[RunPipeline] | WeightedQueue[RunPipeline]] = {}
         self._stops: deque[StopPipeline] = deque()
 
@@ -69,12 +77,16 @@ class Orders:
         """How many orders to run something wait."""
         return sum(map(len, self._waiting.values()))
 
-    def add_order(self, order: RunPipeline, pool: str, priority: int) -> None:
-        """Keep an order for a pool."""
+    def add_order(self, order: RunPipeline, pool: str, priority: int, named: str = "") -> None:
+        """Keep an order for the queue of a pool; `named` is the pool as its step names it."""
         if self._has_shares is None:
             self._look_for_shares()
         if self._has_shares and self._shares is not None:
             share = self._shares.share_of(self._path_of(order.execution_id))
+            # What goes to the address of one worker is a loop that is there already.
+            if share.pools and not pool.startswith("@") and (lane := lane_of(named, share.name)) in self._lanes:
+                self._waiting.setdefault(lane, FairQueue()).enqueue(order.execution_id, order, priority)
+                return
             self._shared(pool).enqueue(order.execution_id, order, priority, share)
         else:
             self._waiting.setdefault(pool, FairQueue()).enqueue(order.execution_id, order, priority)
@@ -82,7 +94,7 @@ class Orders:
     @property
     def are_shared(self) -> bool:
         """Whether namespaces share the workers: then some may wait here for as long as there are others."""
-        return any(not isinstance(waiting, FairQueue) for waiting in self._waiting.values())
+        return any(pool in self._lanes or not isinstance(row, FairQueue) for pool, row in self._waiting.items())
 
     def executions(self) -> set[str]:
         """The executions of which some wait here."""
@@ -91,8 +103,9 @@ class Orders:
     def waiting_by_namespace(self) -> dict[str, int]:
         """How many orders to run something wait of each namespace, empty for none; from any thread."""
         found = {"": 0}
-        for waiting in [*self._waiting.values()]:
-            counts = {"": len(waiting)} if isinstance(waiting, FairQueue) else waiting.waiting()
+        for pool, waiting in [*self._waiting.items()]:
+            name = "" if pool.startswith("@") else namespace_in(pool)
+            counts = {name: len(waiting)} if isinstance(waiting, FairQueue) else waiting.waiting()
             for name, number in counts.items():
                 found[name] = found.get(name, 0) + number
         return found
@@ -119,7 +132,8 @@ class Orders:
         """Take orders back that were handed over and that nobody wants any more, each with its pool."""
         keys: dict[str, set[str]] = {}
         for pool, order in orders:
-            keys.setdefault(pool, set()).add(key_of(order))
+            for queue in (pool, *self._lanes_of(order)):
+                keys.setdefault(queue, set()).add(key_of(order))
         for pool, mine in keys.items():
             self._bus.withdraw(pool, mine)
 
@@ -136,6 +150,22 @@ class Orders:
     def _look_for_shares(self) -> None:
         if self._shares is not None:
             self._has_shares = self._shares.look()
+            if self._shares.lanes is not self._lanes:
+                before, self._lanes = self._lanes, self._shares.lanes
+                for lane in before.keys() - self._lanes.keys():
+                    self._bus.limit(lane, 0)  # what lies there is taken all the same
+                for lane, most in self._lanes.items():
+                    if before.get(lane) != most:
+                        self._bus.limit(lane, most)
+                    if lane not in before:
+                        self.open_lane(lane)
+
+    def _lanes_of(self, order: RunPipeline) -> list[str]:
+        """The lanes in which an order may lie."""
+        if not self._lanes or self._shares is None:
+            return []
+        share = self._shares.share_of(self._path_of(order.execution_id))
+        return [lane_of(pool, share.name) for pool in share.pools]
 
     def _shared(self, pool: str) -> "WeightedQueue[RunPipeline]":
         """The queue of a pool, shared from now on."""
@@ -148,8 +178,9 @@ class Orders:
 
     def _narrow(self, pool: str, shares: Shares, *, is_shared: bool) -> None:
         """Have no more of a shared pool on the bus than its workers soon begin."""
-        slots, most = self._slots_of(pool) if is_shared else None, 0
+        slots, most = self._slots_of(pool_in(pool)) if is_shared else None, 0
         if slots is not None:
+            slots = min(slots, self._lanes.get(pool, slots))
             if pool not in self._windows:
                 self._windows[pool] = shares.new_window()
             most = self._windows[pool].most(slots)
@@ -160,7 +191,7 @@ class Orders:
     def _send_to(self, pool: str, is_wanted: Callable[[RunPipeline], bool]) -> bool:
         handed, waiting = 0, self._waiting[pool]
         if self._shares is not None:
-            self._narrow(pool, self._shares, is_shared=not isinstance(waiting, FairQueue))
+            self._narrow(pool, self._shares, is_shared=pool in self._lanes or not isinstance(waiting, FairQueue))
         while waiting and self._bus.room(pool) > 0:
             order = waiting.first()
             # An order may have waited long for room. One whose run was cancelled or timed out meanwhile would cost a

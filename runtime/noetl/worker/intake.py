@@ -20,6 +20,10 @@ ASK_AGAIN = 1_000_000
 """Microseconds before an order that cannot be begun may come again."""
 
 
+MOST_LANES = 1_000
+"""The most queues that one worker takes from."""
+
+
 class BegunOrder(NamedTuple):
     """An order that can be begun: its session, its delivery, and the needs of the session."""
 
@@ -54,12 +58,13 @@ class Intake:
         say: Callable[[str], None],
     ) -> None:
         self._bus = bus
-        self._pools = pools
+        self._pools = [*pools]
         self._session_of = session_of
         self._is_past = is_past
         self._blobs = blobs
         self._needs = needs
         self._say = say
+        self._has_lanes = False
         self._said = ""
         self._arrivals: list[_Arrival] = []
         self._missing: Awaited | None = None
@@ -67,6 +72,13 @@ class Intake:
     def __len__(self) -> int:
         """How many orders wait here; each has a slot."""
         return len(self._arrivals)
+
+    def add_lane(self, lane: str) -> None:
+        """Take from a lane of the pool, too."""
+        # Whoever speaks as a server could name any number of them.
+        if lane not in self._pools and len(self._pools) < MOST_LANES:
+            self._pools.append(lane)
+            self._has_lanes = True
 
     @property
     def trouble(self) -> str:
@@ -85,6 +97,9 @@ class Intake:
             pool = pools.pop(0)
             if (delivery := self._bus.take(pool)) is not None:
                 pools.append(pool)
+                if self._has_lanes:  # in the next round, too, where there is room for one alone in each
+                    self._pools.remove(pool)
+                    self._pools.append(pool)
                 if (begun := self._went_on(_Arrival(delivery, Waiting(self._open(delivery))))) is not None:
                     yield begun
 

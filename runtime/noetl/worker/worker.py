@@ -19,7 +19,7 @@ from noetl.engine.program import Program
 from noetl.host.log_lines import log_line
 from noetl.messages.encoding import write_report
 from noetl.ports import Blobs, Clock, StoreFailure, StoreRefused, ToolCall
-from noetl.ports.bus import STOPS, Bus, Delivery, Full, MessageTooLarge, Ticket, address_of
+from noetl.ports.bus import STOPS, Bus, Delivery, Full, MessageTooLarge, Ticket, address_of, lane_of
 from noetl.ports.needs import Needs, Waiting, wait_for
 from noetl.worker.background_fetches import BackgroundFetches
 from noetl.worker.heartbeats import Heartbeats
@@ -31,9 +31,11 @@ from noetl_ir.codec import CodecError
 from noetl_ir.evaluate.work import SLICE, spent
 from noetl_ir.orders import (
     Answer,
+    Broadcast,
     ClaimCheck,
     DrainWorker,
     LeaseHeartbeat,
+    OpenLane,
     Order,
     Report,
     RunPipeline,
@@ -134,6 +136,15 @@ class Worker:
         self._intake = Intake(
             bus, pools, session_of=session_of, is_past=self._is_past, blobs=blobs, needs=self._fetches.needs, say=say
         )
+
+    def hear(self, broadcast: Broadcast) -> None:
+        """Take in that its pool has a lane."""
+        if isinstance(broadcast, OpenLane) and broadcast.pool == self._pool:
+            self.add_lane(lane_of(broadcast.pool, broadcast.namespace))
+
+    def add_lane(self, lane: str) -> None:
+        """Take from a lane, too."""
+        self._intake.add_lane(lane)
 
     @property
     def busy(self) -> int:

@@ -59,7 +59,7 @@ def test_one_is_kept_told_paused_and_deleted(server: Served) -> None:
     kept = put(server, quotas={"open_executions": 2, "starts_per_minute": 60}, weight=3)
     assert {**kept, "document": None} == {
         "name": "team-t", "prefix": "t/", "paused": False, "weight": 3, "open": 0, "starts_left": 60, "document": None,
-        "quotas": {"open_executions": 2, "starts_per_minute": 60, "burst": 60},
+        "quotas": {"open_executions": 2, "starts_per_minute": 60, "burst": 60}, "pools": {},
     }  # fmt: skip
     begin(server)
     (told,) = server.client.get("/namespaces").json()["namespaces"]
@@ -85,6 +85,10 @@ def test_what_is_wrong_is_told_with_what_to_write(server: Served) -> None:
         ({"quotas": {"open_executions": 0}}, "`spec.quotas.open_executions` is a whole number from 1"),
         ({"quotas": {"burst": 5}}, "`spec.quotas.burst` goes with `starts_per_minute`"),
         ({"quota": {}}, "`spec` has no key `quota`; did you mean `quotas`?"),
+        ({"pools": ["gpu"]}, "`spec.pools` is a mapping of at most 100 pools: write `pools: {gpu: 4}`"),
+        ({"pools": {"gpu": 0}}, "`spec.pools.gpu` is a whole number from 1"),
+        ({"pools": {"gpu": None}}, "`spec.pools.gpu` is how many may run at once: write `gpu: 4`"),
+        ({"pools": {"g\0u": 1}}, "`spec.pools` has names of pools: there is a character"),
     ):
         response = server.client.put("/namespaces/team-t", json=document(**{"prefix": "t/", **spec}))  # type: ignore[arg-type]
         assert response.status_code == 400 and text in response.json()["detail"], response.text
@@ -172,3 +176,34 @@ def test_a_time_waits_and_is_started_once(server: Served) -> None:
     until(lambda: (starter.look(), opened(server))[1] != [])
     times = [server.client.get(f"/executions/{name}").json()["started_by"]["time"] for name in [begun, *opened(server)]]
     assert len(times) == len({*times}) and min(times) == waited
+
+
+GATED = """
+workflow:
+  - step: start
+    spec: {pool: gpu}
+    tool: {kind: shell, command: "echo begun >> FOLDER/begun; while [ ! -e FOLDER/gate ]; do sleep 0.02; done"}
+"""
+
+
+def test_no_more_of_a_namespace_is_at_work_in_a_pool_than_it_says(server: Served, tmp_path: Path) -> None:
+    gated = GATED.replace("FOLDER", str(tmp_path))
+    for path in ("t/gated", "u/gated"):
+        source = HEAD.replace("t/t", path) + gated.lstrip()
+        assert server.client.post("/playbooks", content=source).status_code == 201
+    assert put(server, pools={"gpu": 2})["pools"] == {"gpu": 2}
+    mine = [begin(server, "t/gated").json()["execution_id"] for _ in range(4)]
+    begun = tmp_path / "begun"
+    until(lambda: begun.exists() and len(begun.read_text().splitlines()) == 2)
+
+    def doing(execution_id: str) -> str:
+        return server.client.get(f"/executions/{execution_id}").text
+
+    # Those of others begin though two of these wait; what these wait for is told.
+    other = begin(server, "u/gated").json()["execution_id"]
+    until(lambda: len(begun.read_text().splitlines()) == 3)
+    why = "at most 2 of namespace `team-t` run at once in pool `gpu`"
+    assert sum(why in doing(name) for name in mine) == 2 and why not in doing(other)
+    (tmp_path / "gate").touch()
+    until(lambda: all(server.status(name) == "completed" for name in (*mine, other)))
+    assert len(begun.read_text().splitlines()) == 5

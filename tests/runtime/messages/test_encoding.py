@@ -28,6 +28,7 @@ from noetl_ir.orders import (
     ClaimCheck,
     DrainWorker,
     LeaseHeartbeat,
+    OpenLane,
     Report,
     RunPipeline,
     Serving,
@@ -170,6 +171,7 @@ def test_what_has_no_events_comes_back_as_it_went() -> None:
             read_report(write_report(said) + framed(b"x"))
     for broadcast in (
         WorkerHeartbeat("w", "default", 4, 1, True, "no plan"), Serving("http://127.0.0.1:1"), TakenUp("e", "s"),
+        OpenLane("gpu", "team-a"),
         Check("e", ["default", "p"], "d", {"a": [1]}), Checked("e", "w", "p", ["no entry"]),
     ):  # fmt: skip
         assert read_broadcast(write_broadcast(broadcast)) == broadcast

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from noetl.bus.memory import MemoryBus
 from noetl.messages.fair_queue import FairQueue
 from noetl.ports import StoreFailure
+from noetl.ports.bus import Delivery
 from noetl.ports.namespaces import NamespaceRow
+from noetl.server.namespaces.document import namespace_of
 from noetl.server.namespaces.shares import LOOK_EVERY, NamespaceShares
 from noetl.server.namespaces.windows import QueueWindow
 from noetl.server.orders import Orders
 from noetl.store.memory import MemoryBlobs
+from noetl_ir.expr import Json
 from noetl_ir.orders import Answer, Order, RunPipeline, Said
 
 ROWS = (
@@ -41,10 +44,10 @@ class Handing:
             slots_of=lambda pool: slots,
         )  # fmt: skip
 
-    def add(self, path: str, count: int = 1) -> None:
+    def add(self, path: str, count: int = 1, pool: str = "default") -> None:
         """So many executions order something."""
         for number in range(count):
-            self.orders.add_order(order_of(f"{path}#{number}"), "default", 0)
+            self.orders.add_order(order_of(f"{path}#{number}"), pool, 0, pool)
 
     def send(self, wanted: Callable[[RunPipeline], bool] = lambda order: True) -> None:
         """Hand over what there is room for."""
@@ -166,3 +169,96 @@ def test_where_tasks_are_short_more_lies_on_the_bus_for_as_long_as_they_are() ->
     window.add_handed(40)
     clock.time += 1_000_000
     assert (window.most(4), window.most(30)) == (16, 60)
+
+
+def with_pools(**pools: int) -> NamespaceRow:
+    """A namespace with limits of its own in some pools."""
+    document: dict[str, Json] = {
+        "apiVersion": "noetl.io/v2", "kind": "Namespace", "metadata": {"name": "team"},
+        "spec": {"prefix": "team/", "pools": {**pools}},
+    }  # fmt: skip
+    return namespace_of(document)
+
+
+class Lanes:
+    """A worker of a pool, which takes from the lanes that it hears of."""
+
+    def __init__(self, handing: Handing, pool: str = "gpu") -> None:
+        self.handing, self.pools = handing, [pool]
+        handing.orders.open_lane = self.pools.append
+
+    def work(self) -> list[tuple[str, Delivery[Order]]]:
+        """All that it can begin now: the paths, and what it is done with by `ack`."""
+        found = []
+        self.handing.send()
+        for pool in self.pools:
+            while (delivery := self.handing.bus.take(pool)) is not None:
+                assert isinstance(delivery.body, RunPipeline)
+                found.append((delivery.body.execution_id.partition("#")[0], delivery))
+                self.handing.send()
+        return found
+
+
+def test_of_a_namespace_no_more_is_at_work_in_a_pool_than_it_says() -> None:
+    handing = Handing(with_pools(gpu=2), NamespaceRow("quiet", {}, "quiet/"), capacity=100)
+    lanes = Lanes(handing)
+    handing.add("team/x", 6, "gpu")
+    handing.add("team/x", 3, "cpu")
+    handing.add("quiet/x", 4, "gpu")
+    assert handing.orders.waiting_by_namespace() == {"": 0, "team": 9, "quiet": 4}
+    first = lanes.work()
+    assert Counter(path for path, _ in first) == {"team/x": 2, "quiet/x": 4}, "others are not in its way"
+    assert lanes.work() == []
+    ended = 2
+    while ended < 6:
+        next(delivery for path, delivery in first if path == "team/x" and delivery.is_out).ack()
+        more = lanes.work()
+        assert [path for path, _ in more] == ["team/x"] * (1 if ended < 6 else 0)
+        first, ended = first + more, ended + 1
+    handing.send()
+    assert sum(handing.bus.take("cpu") is not None for _ in range(4)) == 3, "in other pools it has no limit"
+
+
+def test_a_limit_that_is_changed_or_taken_away_counts_from_the_next_look_on() -> None:
+    handing = Handing(with_pools(gpu=1), capacity=100)
+    lanes = Lanes(handing)
+    handing.add("team/x", 9, "gpu")
+    assert len(lanes.work()) == 1
+    handing.rows[:] = [with_pools(gpu=3)]
+    assert lanes.work() == []
+    handing.clock.time += LOOK_EVERY
+    handing.add("team/y", 1, "gpu")
+    assert len(lanes.work()) == 2
+    handing.rows[:] = [with_pools()]
+    handing.clock.time += LOOK_EVERY
+    handing.add("team/z", 1, "gpu")
+    assert Counter(path for path, _ in lanes.work()) == {"team/x": 6, "team/y": 1, "team/z": 1}
+
+
+def test_what_is_taken_back_is_taken_out_of_its_lane() -> None:
+    handing = Handing(with_pools(gpu=1), capacity=100)
+    lanes = Lanes(handing)
+    handing.add("team/x", 3, "gpu")
+    ((_, delivery),) = lanes.work()
+    handing.orders.withdraw([("gpu", order_of("team/x#1"))])
+    delivery.ack()
+    ((_, delivery),) = lanes.work()
+    delivery.ack()
+    assert isinstance(delivery.body, RunPipeline) and delivery.body.execution_id == "team/x#2"
+    assert lanes.work() == []
+
+
+def test_what_goes_to_one_worker_has_no_lane() -> None:
+    handing = Handing(with_pools(gpu=1), capacity=100)
+    Lanes(handing)
+    handing.orders.add_order(order_of("team/x#1"), "@gpu\0w1", 0, "gpu")
+    handing.send()
+    assert handing.bus.take("@gpu\0w1") is not None
+
+
+def test_a_lane_is_short_on_the_bus() -> None:
+    handing = Handing(with_pools(gpu=10), capacity=1_000, slots=40)
+    handing.add("team/x", 500, "gpu")
+    handing.send()
+    # Two for each of ten that may be at work, of forty slots.
+    assert handing.bus.room("gpu\0team") == 0 and len(handing.orders) == 480

@@ -101,7 +101,7 @@ class NatsBus:
         self._connection.listen(callback)
 
     def limit(self, pool: str, most: int) -> None:
-        """Let at most so many orders of a pool be at work at once, over all workers."""
+        """As `Bus.limit`, over all workers."""
         self._publisher.limit(pool, most)
 
     def say(self, broadcast: Any) -> None:

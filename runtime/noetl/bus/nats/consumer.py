@@ -28,7 +28,7 @@ from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import CONSUMER, QueueLimits, stream_of
 from noetl.host.backoff import Backoff
 from noetl.messages.encoding import UnreadableMessage
-from noetl.ports.bus import DeadLetter
+from noetl.ports.bus import DeadLetter, namespace_in, pool_in
 
 AHEAD = 32
 """How many orders of a pool are fetched ahead at most."""
@@ -89,7 +89,9 @@ class OrderDelivery:
 
     def give_up(self, reason: str, tries: int) -> None:
         """Keep it as a dead letter, then end it."""
-        self._consumer.dead_letters.keep(DeadLetter(self.pool, self.key, tries, reason), lambda: self._say(b"+TERM"))
+        self._consumer.dead_letters.keep(
+            DeadLetter(pool_in(self.pool), self.key, tries, reason), lambda: self._say(b"+TERM")
+        )
 
     def back(self) -> None:
         """Give it to others; it was never handed out."""
@@ -250,7 +252,8 @@ class OrderConsumer:
         # All that was asked for was there at once, so there is more. A batch that grows by doubling fits a busy queue
         # after five rounds, and a quiet one holds nothing back.
         if not source.asked and delivery.kept - source.began < AT_ONCE:
-            source.batch = min(2 * source.batch, AHEAD)
+            # What lies here is at work for whoever counts: of a lane others would have less than they may.
+            source.batch = min(2 * source.batch, AHEAD) if not namespace_in(source.pool) else 1
         # Whoever takes it dies of it, it seems, and cannot say so. Without this it would take down one worker after
         # the other.
         if delivery.redeliveries >= self.limits.deliveries:

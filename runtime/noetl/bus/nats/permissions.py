@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from noetl.bus.nats.names import PREFIX, token_of
 from noetl.bus.nats.queues import CONSUMER, stream_of
 from noetl.bus.nats.subjects import BusSubjects
-from noetl.ports.bus import STOPS, address_of
+from noetl.ports.bus import STOPS, address_of, lane_of
 from noetl_ir.records import NamedTuple
 
 _API = "$JS.API"
@@ -26,7 +26,7 @@ class User(NamedTuple):
 
 
 def server(prefix: str, pools: Sequence[str] = ()) -> User:
-    """The rights of the servers of a bus; of the queues of these pools they may take orders back."""
+    """The rights of the servers of a bus; of these queues of pools, and lanes, they may take orders back."""
     spoken = BusSubjects(prefix, None)
     streams = ("STREAM.CREATE.*", "STREAM.UPDATE.*", "STREAM.INFO.*", "STREAM.MSG.GET.*")
     consumers = (f"CONSUMER.DURABLE.CREATE.*.{CONSUMER}", f"CONSUMER.CREATE.*.{CONSUMER}")
@@ -39,14 +39,13 @@ def server(prefix: str, pools: Sequence[str] = ()) -> User:
     )  # fmt: skip
 
 
-def worker(prefix: str, pool: str) -> User:
-    """The rights of the workers of a pool."""
-    spoken, stream, name = BusSubjects(prefix, pool), stream_of(prefix, pool), token_of(pool)
+def worker(prefix: str, pool: str, namespaces: Sequence[str] = ()) -> User:
+    """The rights of the workers of a pool, in which these namespaces have lanes."""
+    spoken, name = BusSubjects(prefix, pool), token_of(pool)
+    streams = [stream_of(prefix, queue) for queue in _queues(pool, namespaces)]
     publish = (
         spoken.any_server, spoken.all_servers, spoken.reports_to("*"), spoken.broadcasts, spoken.dead_letters,
-        f"{_API}.CONSUMER.INFO.{stream}.{CONSUMER}", f"{_API}.CONSUMER.MSG.NEXT.{stream}.{CONSUMER}",
-        # With the domain and the account in front where NATS has them in (JetStream's second form of acknowledgements).
-        f"$JS.ACK.{stream}.{CONSUMER}.>", f"$JS.ACK.*.*.{stream}.{CONSUMER}.>",
+        *(subject for stream in streams for subject in _of_queue(stream)),
     )  # fmt: skip
     mine = spoken.address(address_of(pool, "*")).rpartition(".")[0]
     subscribe = (f"{spoken.inbox}.>", spoken.heard, spoken.address(STOPS), f"{mine}.*")
@@ -54,11 +53,26 @@ def worker(prefix: str, pool: str) -> User:
     return User(f"{prefix}-worker-{name}", f"NOETL_NATS_WORKER_{variable}", publish, subscribe)
 
 
-def permissions_text(pools: Sequence[str], prefix: str = PREFIX) -> str:
-    """The part of a configuration of NATS with these users; their passwords come from its environment."""
-    users = [server(prefix, pools)]
+def _queues(pool: str, namespaces: Sequence[str]) -> list[str]:
+    return [pool, *(lane_of(pool, namespace) for namespace in namespaces)]
+
+
+def _of_queue(stream: str) -> tuple[str, ...]:
+    """The subjects by which a queue is taken from."""
+    return (
+        f"{_API}.CONSUMER.INFO.{stream}.{CONSUMER}", f"{_API}.CONSUMER.MSG.NEXT.{stream}.{CONSUMER}",
+        # With the domain and the account in front where NATS has them in (JetStream's second form of acknowledgements).
+        f"$JS.ACK.{stream}.{CONSUMER}.>", f"$JS.ACK.*.*.{stream}.{CONSUMER}.>",
+    )  # fmt: skip
+
+
+def permissions_text(pools: Sequence[str], prefix: str = PREFIX, namespaces: Sequence[str] = ()) -> str:
+    """The part of a configuration of NATS with these users; their passwords come from its environment. `namespaces` may
+    have limits of their own in these pools.
+    """
+    users = [server(prefix, [queue for pool in pools for queue in _queues(pool, namespaces)])]
     for pool in pools:
-        user = worker(prefix, pool)
+        user = worker(prefix, pool, namespaces)
         if any(other.variable == user.variable for other in users):  # `a-b` beside `a_b`
             user = user._replace(variable=f"{user.variable}_{len(users)}")
         users.append(user)

@@ -109,10 +109,13 @@ class OrderPublisher:
             self._connection.soon(lambda: self._connection.spawn(self._purge(pool, subjects)))
 
     def limit(self, pool: str, most: int) -> None:
-        """Let at most so many orders of a pool be at work at once."""
-        self._most[pool] = most
+        """Let at most so many orders of a pool be at work at once, 0 for as many as its queue has room for."""
         with self._lock:
-            self._queue(pool)
+            was, self._most[pool] = self._most.get(pool), most or self._limits.capacity
+            queue = self._queue(pool)
+            if was != self._most[pool]:
+                queue.is_made = False
+        self._connection.soon(self._flush, queue)
 
     def room(self, pool: str) -> int:
         """How many more orders there is room for; none while NATS is away."""
@@ -169,7 +172,8 @@ class OrderPublisher:
                 await asyncio.sleep(LOOK_EVERY)
                 continue
             queue.stored = state.messages
-            queue.is_made = True
+            with self._lock:  # another limit may have been said meanwhile
+                queue.is_made = most == self._most.get(queue.pool, self._limits.capacity)
         queue.is_busy = False
         self._flush(queue)
 

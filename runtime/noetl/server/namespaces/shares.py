@@ -1,11 +1,14 @@
 """The shares of namespaces: which one an execution has, as far as the store said when it was looked at last."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from noetl.messages.weighted_queue import NO_SHARE, Share
 from noetl.ports import Clock, StoreFailure
+from noetl.ports.bus import lane_of
 from noetl.ports.namespaces import NamespaceRow
+from noetl.server.checked_documents import BadDocument
+from noetl.server.namespaces.document import pool_limits
 from noetl.server.namespaces.windows import QueueWindow
 
 LOOK_EVERY = 5_000_000
@@ -20,6 +23,9 @@ class NamespaceShares:
         self._clock = clock
         self._due: int | None = None
         self._by_prefix: dict[str, Share] = {}
+        self._known: tuple[NamespaceRow, ...] = ()
+        self.lanes: dict[str, int] = {}
+        """The queues that namespaces have of their own, with how much of each may be at work at once."""
 
     def look(self) -> bool:
         """Whether there are namespaces; the store is asked now and then."""
@@ -27,7 +33,13 @@ class NamespaceShares:
         if self._due is None or now >= self._due:
             self._due = now + LOOK_EVERY
             with suppress(StoreFailure):  # they stay as they were; the service says what is wrong with the store
-                self._by_prefix = {row.prefix: Share(row.name, row.weight) for row in self._rows()}
+                rows = tuple(self._rows())
+                if rows != self._known:  # to read documents takes longer than to see that they are as they were
+                    self._known = rows
+                    self._by_prefix = {row.prefix: _share_of(row) for row in rows}
+                    self.lanes = {
+                        lane_of(pool, row.name): most for row in rows for pool, most in _limits_of(row).items()
+                    }
         return bool(self._by_prefix)
 
     def new_window(self) -> QueueWindow:
@@ -36,10 +48,33 @@ class NamespaceShares:
 
     def share_of(self, path: str) -> Share:
         """The share of a path: that of its longest prefix."""
-        end = path.rfind("/")
-        while end >= 0:
-            found = self._by_prefix.get(path[: end + 1])
-            if found is not None:
-                return found
-            end = path.rfind("/", 0, end)
-        return NO_SHARE
+        return share_in(self._by_prefix, path)
+
+
+def share_in(by_prefix: Mapping[str, Share], path: str) -> Share:
+    """The share of a path, of those that prefixes have: that of its longest one."""
+    end = path.rfind("/")
+    while end >= 0:
+        found = by_prefix.get(path[: end + 1])
+        if found is not None:
+            return found
+        end = path.rfind("/", 0, end)
+    return NO_SHARE
+
+
+def most_at_work(rows: Sequence[NamespaceRow], path: str, pool: str) -> tuple[str, int] | None:
+    """The namespace of a path, and how much of it may be at work at once in a pool; None for any number."""
+    share = share_in({row.prefix: _share_of(row) for row in rows}, path)
+    most = next((_limits_of(row).get(pool) for row in rows if row.name == share.name), None)
+    return None if most is None else (share.name, most)
+
+
+def _share_of(row: NamespaceRow) -> Share:
+    return Share(row.name, row.weight, frozenset(_limits_of(row)))
+
+
+def _limits_of(row: NamespaceRow) -> dict[str, int]:
+    try:
+        return pool_limits(row.document)
+    except BadDocument:  # a newer version may have put it there
+        return {}

@@ -5,9 +5,9 @@ the same way: where their API is, and which executions they took up from another
 """
 
 from noetl.ports import Clock
-from noetl.ports.bus import SAY_EVERY, STOPS, Broadcasts, Bus
+from noetl.ports.bus import SAY_EVERY, STOPS, Broadcasts, Bus, namespace_in, pool_in
 from noetl.server.workers.preflight import Preflight
-from noetl_ir.orders import Answer, Checked, DrainWorker, Order, Said, Serving, TakenUp, WorkerHeartbeat
+from noetl_ir.orders import Answer, Checked, DrainWorker, OpenLane, Order, Said, Serving, TakenUp, WorkerHeartbeat
 from noetl_ir.records import NamedTuple
 
 GONE_AFTER = 15_000_000
@@ -37,6 +37,7 @@ class WorkerRegistry:
         self.url = ""
         self._server = server
         self._taken_up: set[str] = set()
+        self._lanes: dict[str, OpenLane] = {}
         self._bus = bus
         self._broadcasts = broadcasts
         self._clock = clock
@@ -50,6 +51,11 @@ class WorkerRegistry:
         """Say that an execution is driven here from now on, and again until `heard_of`."""
         self._taken_up.add(execution_id)
         self._broadcasts.say(TakenUp(execution_id, self._server))
+
+    def open_lane(self, lane: str) -> None:
+        """Have the workers of a pool take from a lane of it, from now on, and whoever comes later."""
+        self._lanes[lane] = OpenLane(pool_in(lane), namespace_in(lane))
+        self._broadcasts.say(self._lanes[lane])
 
     def heard_of(self, execution_id: str) -> None:
         """Reports about an execution come here, or it is over: nobody else has to be told any more."""
@@ -81,6 +87,8 @@ class WorkerRegistry:
             self._due = now + SAY_EVERY
             if self.url:
                 self._broadcasts.say(Serving(self.url))
+            for said in self._lanes.values():
+                self._broadcasts.say(said)
             for name in self._taken_up:
                 self._broadcasts.say(TakenUp(name, self._server))
             for name in [name for name, seen in self._seen.items() if now - seen.at > GONE_AFTER]:
