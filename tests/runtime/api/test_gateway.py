@@ -127,6 +127,19 @@ def test_what_is_asked_of_an_execution_goes_to_its_group(gateway: Gateway) -> No
     assert (gone.status_code, gone.json()["detail"]) == (404, "there is no execution `123`")
 
 
+def test_a_large_value_is_fetched_from_the_group_that_has_it(gateway: Gateway) -> None:
+    path = gateway.path_of("b")
+    large = HEAD + "workflow: [{step: start, tool: {name: l, kind: python, code: \"result = 'x' * 300000\"}}]\n"
+    gateway.register(large.replace("PATH", path))
+    name = gateway.start(path)
+    waited_for(lambda: statuses(gateway)[name] == "completed", "it does not end")
+    assert gateway.client.get(f"/executions/{name}/result").json()["result"] == "x" * 300_000
+    reference = gateway.servers["b"].runtime.blobs.put(name, b"of b alone")
+    found = gateway.client.post("/blobs", json={"reference": reference})
+    assert (found.status_code, found.content) == (200, b"of b alone")
+    assert gateway.client.post("/blobs", json={"reference": {**reference, "key": "none"}}).status_code == 404
+
+
 def test_many_are_asked_wherever_they_are(gateway: Gateway) -> None:
     paths = both(gateway)
     names = [gateway.start(paths[n % 2]) for n in range(6)]

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from noetl.api.bodies import BODY_BYTES, raw_body
 from noetl.api.gateway.asking import Asking, GroupRefusal, gone
 from noetl.api.gateway.catalogue import CatalogueOfAll
 from noetl.api.gateway.groups import GroupMap
@@ -174,7 +175,7 @@ class Gateway:
 
     async def _sign_in(self, request: Request) -> Response:
         """Sign in to all groups, or out of all: each has a cookie of its own."""
-        data = await request.body()
+        data = await raw_body(request, BODY_BYTES)
         asked = AskedOf(request.method, address_of(request), headers_for(request), data)
         cookies, first, missing = list[tuple[bytes, bytes]](), None, list[str]()
         for name in self._upstream.groups:

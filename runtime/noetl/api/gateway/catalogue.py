@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from noetl.api.bodies import SOURCE_BYTES, raw_body
+from noetl.api.bodies import BODY_BYTES, SOURCE_BYTES, raw_body
 from noetl.api.gateway.asking import Asking, GroupRefusal, gone, object_in, refusal
 from noetl.api.gateway.upstream import GONE, READY, AskedOf, LostResponse, Unreachable, address_of, headers_for
 from noetl.api.problems import problem
@@ -50,11 +50,12 @@ class CatalogueOfAll:
     async def get(self, request: Request) -> Response:
         """Ask the first group that can be asked and knows it. Raises GroupRefusal."""
         missing, unknown = list[str](), None
+        data = await raw_body(request, BODY_BYTES) or None
         for name in self._asking.names:
             if self._asking.upstream.state(name) == GONE:
                 missing.append(name)
                 continue
-            asked = AskedOf(request.method, address_of(request), headers_for(request))
+            asked = AskedOf(request.method, address_of(request), headers_for(request), data)
             try:
                 response = await self._asking.upstream.pass_on(name, asked)
             except (Unreachable, LostResponse):
