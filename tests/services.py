@@ -115,7 +115,7 @@ class NatsServer:
         """End it as a crash does."""
         assert self._process is not None
         self._process.kill()
-        self._process.wait(20)
+        self._process.wait(60)
 
     def start(self) -> None:
         """Start it, again on the port that it had."""

@@ -178,7 +178,7 @@ def server() -> Iterator[str]:
         assert child.stdout is not None
         yield child.stdout.readline().split()[-1]
         child.terminate()
-        assert child.wait(10) == 0
+        assert child.wait(60) == 0
 
 
 @pytest.mark.parametrize("example", PLAYBOOKS)

@@ -141,7 +141,7 @@ def test_what_is_installed_serves_the_page(installed: Environment) -> None:
                     assert client.get(f"/page/{file.name}").content == file.read_bytes(), file.name
     finally:
         server.terminate()
-        assert server.wait(20) == 0
+        assert server.wait(60) == 0
         server.stderr.close()
 
 

@@ -12,10 +12,17 @@ from noetl_ir.orders import Answer, LeaseHeartbeat, Report, Said, StopPipeline
 from services import waited_for
 
 SLOW = """
-workload: {s: 0}
+workload: {go: ""}
 workflow:
 - step: start
-  tool: {kind: python, args: {s: "{{ workload.s }}"}, code: "import time; time.sleep(s); result = 'honest'"}
+  tool:
+    kind: python
+    args: {go: "{{ workload.go }}"}
+    code: |
+      import os, time
+      while go and not os.path.exists(go):
+          time.sleep(0.02)
+      result = 'honest'
 """
 
 
@@ -51,7 +58,8 @@ def test_a_report_from_whom_no_order_went_to_is_not_recorded(cluster: Cluster, m
     server = cluster.server()
     cluster.worker()
     forged = end_of(cluster.ended(cluster.begin(SLOW, server))[0], "forged")
-    name = cluster.begin(SLOW, server, "--set", "s=3")
+    go = cluster.folder / "go"
+    name = cluster.begin(SLOW, server, "--set", f"go={go}")
     started = start_of(cluster, name)
     bus = NatsBus(cluster.bus)
     try:
@@ -61,6 +69,7 @@ def test_a_report_from_whom_no_order_went_to_is_not_recorded(cluster: Cluster, m
         bus.send("@stops", "stop", StopPipeline(name, started.run, started.claim, mac))
     finally:
         bus.close()
+    go.touch()
     log = cluster.ended(name)[0]
     assert [event.data["result"] for event in log if event.event_type == "task.done"] == ["honest"]
     metrics = httpx.get(f"{cluster.urls[server.pid]}/metrics").text

@@ -14,7 +14,8 @@ from harness.clusters import Cluster, Process, busy, full_postgres
 from services import NatsServer, waited_for
 
 MANY = 40
-BUSY = busy(MANY)
+STANDS_AT = 8
+BUSY = busy(MANY, STANDS_AT)
 FULL_FOR = 1.0
 """Seconds."""
 
@@ -24,7 +25,7 @@ def test_a_full_disk_under_sqlite(cluster: Cluster) -> None:
     server = cluster.server()
     cluster.worker()
     name = cluster.begin(BUSY, server)
-    cluster.reached("3")
+    cluster.reached(str(STANDS_AT))
     with _no_larger_files(server):
         _stands_still(cluster, server)
     _has_ended(cluster, name)
@@ -34,7 +35,7 @@ def test_a_full_disk_under_postgresql(cluster: Cluster) -> None:
     server = cluster.server()
     cluster.worker()
     name = cluster.begin(BUSY, server)
-    cluster.reached("3")
+    cluster.reached(str(STANDS_AT))
     with full_postgres(cluster):
         _stands_still(cluster, server)
     _has_ended(cluster, name)
@@ -46,9 +47,10 @@ def test_a_full_disk_under_nats(cluster: Cluster) -> None:
     server = cluster.server()
     cluster.worker()
     name = cluster.begin(BUSY, server)
-    cluster.reached("3")
+    cluster.reached(str(STANDS_AT))
     asyncio.run(_fill(own.address))
     names = cluster.flooded(name, server, 3)
+    (cluster.folder / "go").touch()
     waited_for(lambda: _nothing_moves(cluster), "orders are taken by a bus that is full")
     assert len(cluster.lines()) < MANY
     asyncio.run(_empty(own.address))
@@ -85,6 +87,7 @@ async def _empty(address: str) -> None:
 
 def _stands_still(cluster: Cluster, server: Process) -> None:
     """The server says that it can do nothing, and nothing but what was begun goes on."""
+    (cluster.folder / "go").touch()
     url = cluster.urls[server.pid]
     waited_for(lambda: httpx.get(f"{url}/readyz").status_code == 503, "the server does not see that the disk is full")
     time.sleep(FULL_FOR)

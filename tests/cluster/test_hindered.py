@@ -115,7 +115,7 @@ def test_a_pool_whose_workers_leave(cluster: Cluster) -> None:
     name = cluster.begin(ONE, server)
     waits_because(cluster, server, name, "all workers of pool `default` are leaving")
     (cluster.folder / "go").touch()
-    assert leaving.wait(30) == 0
+    assert leaving.wait(60) == 0
     cluster.worker()
     cluster.ended(slow, name)
 

@@ -57,7 +57,7 @@ def test_a_server_that_comes_back_has_what_was_printed_meanwhile(cluster: Cluste
     name = cluster.begin(STANDING.replace("echo begun >> calls", "echo begun | tee calls"), server)
     cluster.reached("begun")
     server.send_signal(signal.SIGKILL)
-    server.wait(30)
+    server.wait(60)
     (cluster.folder / "go").touch()
     server = cluster.server("--port", port)
     cluster.ended(name)
@@ -94,7 +94,7 @@ def test_what_a_killed_worker_printed_stays_beside_what_the_next_one_prints(clus
 
     waited_for(lambda: len(chunks()) > 3, "nothing of it comes")
     worker.send_signal(signal.SIGKILL)
-    worker.wait(30)
+    worker.wait(60)
     left = chunks()
     cluster.worker()
     cluster.ended(name)

@@ -41,9 +41,12 @@ workflow:
 - step: start
   spec: {pool: narrow}
   loop: {in: "{{ range(4) | list }}", iterator: n, spec: {mode: parallel}}
-  tool: {kind: shell, command: "echo 1 >> calls; sleep 0.1; echo -1 >> calls"}
+  tool: {kind: shell, command: "echo 1 >> calls; until test -e go; do sleep 0.05; done; echo -1 >> calls"}
 """
-    cluster.ended(*[cluster.begin(body, server) for _ in range(3)])
+    names = [cluster.begin(body, server) for _ in range(3)]
+    waited_for(lambda: (cluster.folder / "calls").exists() and len(cluster.lines()) >= 2, "no two run at once")
+    (cluster.folder / "go").touch()
+    cluster.ended(*names)
     running, most = 0, 0
     for line in cluster.lines():
         running += int(line)
@@ -61,7 +64,7 @@ def test_a_worker_that_is_drained_ends_and_the_others_go_on(cluster: Cluster) ->
     cluster.reached("go")
     assert "asked leaving to leave" in cluster.noetl("workers", "drain", "leaving", server=server)
     cluster.worker("--name", "staying")
-    assert leaving.wait(30) == 0, leaving.stderr.read()  # type: ignore[union-attr]
+    assert leaving.wait(60) == 0, leaving.stderr.read()  # type: ignore[union-attr]
     cluster.ended(slow)
     cluster.ended(cluster.begin(f'workflow:\n- {{step: start, tool: {{kind: shell, command: "{WHO}"}}}}\n', server))
     assert len(cluster.lines()) == 2
@@ -75,13 +78,21 @@ def test_a_local_loop_stays_where_it_began_and_others_spread(cluster: Cluster) -
 workflow:
 - step: start
   loop: {in: "{{ range(12) | list }}", iterator: n, spec: {mode: parallel, policy: {exec: %s}}}
-  tool: {kind: shell, command: "echo $PPID >> calls; sleep 0.1"}
+  tool: {kind: shell, command: "echo $PPID >> calls; until test -e go; do sleep 0.05; done"}
 """
-    cluster.ended(cluster.begin(body % "local", server))
+    calls, go = cluster.folder / "calls", cluster.folder / "go"
+    local = cluster.begin(body % "local", server)
+    waited_for(lambda: calls.exists() and len(cluster.lines()) == 2, "it does not begin")
+    go.touch()
+    cluster.ended(local)
     assert len(cluster.lines()) == 12 and len(set(cluster.lines())) == 1
-    (cluster.folder / "calls").unlink()
-    cluster.ended(cluster.begin(body % "distributed", server))
-    assert Counter(cluster.lines()).keys() == workers
+    calls.unlink()
+    go.unlink()
+    spread = cluster.begin(body % "distributed", server)
+    waited_for(lambda: calls.exists() and {*cluster.lines()} == workers, "it does not spread")
+    go.touch()
+    cluster.ended(spread)
+    assert len(cluster.lines()) == 12
 
 
 def test_a_local_loop_moves_when_its_worker_is_gone(cluster: Cluster) -> None:
@@ -191,7 +202,7 @@ workflow:
     name = cluster.begin(body, server, "--path", "c")
     cluster.reached("child")
     first.kill()
-    first.wait(20)
+    first.wait(60)
     (cluster.folder / "go").touch()
     cluster.worker("--slots", "1")
     cluster.ended(name, seconds=90)
@@ -224,4 +235,4 @@ workflow:
         assert cluster.noetl("result", name, server=server).strip() == "100000"
         assert "printed" in cluster.noetl("logs", name, server=server)
         worker.terminate()
-        worker.wait(30)
+        worker.wait(60)

@@ -63,7 +63,7 @@ def test_a_worker_that_is_told_to_end_finishes_what_it_has(cluster: Cluster) -> 
     cluster.reached("begun")
     told(worker)
     (cluster.folder / "go").touch()
-    assert worker.wait(30) == 0
+    assert worker.wait(60) == 0
     log = cluster.ended(name)[0]
     assert cluster.lines() == ["begun", "done", "two"]
     assert "task.lost" not in [event.event_type for event in log]

@@ -231,13 +231,13 @@ def test_whoever_listens_is_woken(bus: Plain) -> None:
     woken = threading.Event()
     bus.listen(woken.set)
     bus.send("p", "a", "a")
-    assert woken.wait(20)
+    assert woken.wait(60)
     woken.clear()
     ticket = bus.report("r", "r")
-    assert woken.wait(20)
+    assert woken.wait(60)
     woken.clear()
     reported(bus)[0].answer("x")
-    assert woken.wait(20)
+    assert woken.wait(60)
     waited_for(lambda: ticket.answer == "x", "no answer comes")
 
 

@@ -142,7 +142,7 @@ def page_of(browser: "Browser", **options: object) -> Iterator["Page"]:
     context = browser.new_context(**options)  # type: ignore[arg-type]
     page = context.new_page()
     wrong: list[str] = []
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(60_000)
     page.on("pageerror", lambda error: wrong.append(str(error)))
     # What the browser says of responses such as 401 is no error of the page.
     page.on(

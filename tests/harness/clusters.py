@@ -37,13 +37,17 @@ workflow:
 """A playbook that stands in its first task until there is a file `go`."""
 
 
-def busy(count: int) -> str:
-    """A playbook with a loop of so many short iterations, four at once, that each write their number."""
+def busy(count: int, stands_at: int | None = None) -> str:
+    """A playbook with a loop of so many short iterations, four at once, that each write their number; from the one
+    where it stands on, they wait until there is a file `go`.
+    """
+    first = count if stands_at is None else stands_at
+    gate = f"test {{{{ iter.n }}}} -lt {first} || until test -e go; do sleep 0.05; done"
     return f"""
 workflow:
 - step: start
   loop: {{in: "{{{{ range({count}) | list }}}}", iterator: n, spec: {{mode: parallel, max_in_flight: 4}}}}
-  tool: {{kind: shell, command: "echo {{{{ iter.n }}}} >> calls; sleep 0.05"}}
+  tool: {{kind: shell, command: "echo {{{{ iter.n }}}} >> calls; {gate}; sleep 0.05"}}
   next: {{arcs: [{{step: last}}]}}
 - {{step: last, tool: {{kind: noop}}}}
 """
@@ -180,7 +184,7 @@ def checked(runtime: Runtime, name: str, status: str = "completed") -> list[Even
 def killed(child: Process) -> None:
     """End a process as a crash does."""
     child.kill()
-    child.wait(20)
+    child.wait(60)
 
 
 def told(child: Process) -> None:

@@ -223,4 +223,4 @@ def providing(host: str = "127.0.0.1") -> Iterator[Provider]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(10)
+        thread.join(60)

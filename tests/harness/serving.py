@@ -92,7 +92,7 @@ def served(
                 yield Served(client, runtime, service, said)
         finally:
             service.stop(0)
-            thread.join(30)
+            thread.join(60)
             assert not thread.is_alive()
 
 

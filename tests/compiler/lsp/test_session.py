@@ -26,7 +26,7 @@ class Slow:
 
     def found_in(self, name: str, text: str) -> Looked:
         self.looks.append(text)
-        self.go.wait(30)
+        self.go.wait(60)
         kept, compiled = looked_into(name, text.encode(), migrating=False)
         return Looked(kept.findings, (), compiled)
 
@@ -114,7 +114,7 @@ def test_a_file_is_migrated_when_somebody_asks_for_the_fix_and_once_for_a_text()
             assert fix.title == "migrate the whole file"
         assert project.migrations == [OLDER]
 
-    asyncio.run(asyncio.wait_for(ask(), 30))
+    asyncio.run(asyncio.wait_for(ask(), 60))
 
 
 def test_findings_of_a_text_that_was_typed_over_are_not_shown() -> None:
@@ -130,7 +130,7 @@ def test_findings_of_a_text_that_was_typed_over_are_not_shown() -> None:
         while not published:
             await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(type_on(), 30))
+    asyncio.run(asyncio.wait_for(type_on(), 60))
     assert [(one.version, list(one.diagnostics)) for one in published] == [(2, [])]
 
 
@@ -164,7 +164,7 @@ def test_findings_are_shown_while_somebody_types_faster_than_they_are_found() ->
         while not published or published[-1].version != 7:
             await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(type_on(), 30))
+    asyncio.run(asyncio.wait_for(type_on(), 60))
     # Every second look is shown, and the last one, each at the places of the text that was looked at.
     assert [one.version for one in published] == [2, 4, 6, 7]
     assert [[each.range.start.line for each in one.diagnostics] for one in published] == [[6], [8], [10], [11]]
@@ -187,7 +187,7 @@ def test_a_text_is_looked_at_though_a_question_was_being_answered_about_the_one_
         while not published:
             await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(type_on(), 30))
+    asyncio.run(asyncio.wait_for(type_on(), 60))
     assert [(one.version, list(one.diagnostics)) for one in published] == [(2, [])]
 
 
@@ -203,7 +203,7 @@ def test_a_closed_file_is_shown_none_though_a_look_comes_late() -> None:
         project.go.set()
         await asyncio.sleep(0.3)
 
-    asyncio.run(asyncio.wait_for(close(), 30))
+    asyncio.run(asyncio.wait_for(close(), 60))
     assert [list(one.diagnostics) for one in published] == [[]]
 
 
@@ -226,4 +226,4 @@ def test_names_are_those_of_the_text_as_it_is_now() -> None:
         await before
         return [[each.span.line for each in found] for found in (await asked, await session.occurrences(one))]
 
-    assert asyncio.run(asyncio.wait_for(type_on(), 30)) == [[6], [6]]
+    assert asyncio.run(asyncio.wait_for(type_on(), 60)) == [[6], [6]]

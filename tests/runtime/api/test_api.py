@@ -284,7 +284,7 @@ def test_what_lasts_leaves_threads_for_others() -> None:
 
     def work(number: int) -> int:
         ran.append(number)
-        assert gate.wait(20)
+        assert gate.wait(60)
         return number
 
     async def ask() -> list[int]:

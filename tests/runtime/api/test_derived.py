@@ -115,7 +115,7 @@ def test_what_was_found_is_found_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def slowly(source: bytes) -> str:
         asked.append(source)
-        assert go.wait(20)
+        assert go.wait(60)
         if len(asked) == 1:
             raise CompileError("it was stopped", 1)
         return "[]"
@@ -139,7 +139,7 @@ def test_who_looks_at_plans_holds_up_nobody_else(tmp_path: Path, monkeypatch: py
 
     def slowly(source: bytes) -> str:
         asked.append(source)
-        assert go.wait(20)
+        assert go.wait(60)
         return "[]"
 
     monkeypatch.setattr(derived, "findings_of", slowly)

@@ -159,7 +159,7 @@ def test_a_worker_forgets_what_is_not_for_it_and_what_it_cannot_answer() -> None
         asked_for.append(digest)
         if digest == "gone":
             raise KeyError(digest)
-        needs.get(digest, lambda: gate.wait(30))
+        needs.get(digest, lambda: gate.wait(60))
         return PROGRAM
 
     checking = PreflightChecks(broadcasts, CheckedWorker("w", "p", "", ".", None), fetches.needs, load, clock)

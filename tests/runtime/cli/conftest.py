@@ -74,7 +74,7 @@ class Home:
             yield child, ready[1]
         finally:
             child.kill()
-            child.wait(30)
+            child.wait(60)
             child.stderr.close()
 
     def plan(self, body: str, name: str = "plan.ir") -> str:

@@ -17,7 +17,7 @@ def test_what_is_done_beside_a_store_is_listed(home: "Home") -> None:
     child = home.start("run", home.plan(WAITS), until="start: started")
     execution = home.only()
     assert home.run("pause", execution).returncode == 0
-    child.communicate(timeout=30)
+    child.communicate(timeout=60)
     home.run("signal", execution, "--name", "go")
     home.run("cancel", execution)
     home.run("token", "add", "ci", "--role", "operator")

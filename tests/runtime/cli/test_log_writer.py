@@ -102,7 +102,7 @@ def test_a_server_tells_what_becomes_of_executions(home: "Home") -> None:
         sent.sendall(b"\x00 no request\r\n\r\n")
         assert sent.recv(100).startswith(b"HTTP/1.1 400")
     child.terminate()
-    _, said = child.communicate(timeout=30)
+    _, said = child.communicate(timeout=60)
     lines = [json.loads(line) for line in said.splitlines()]
     assert [line["level"] for line in lines if "Invalid HTTP request" in line["message"]] == ["warning"]
     (began,) = [line for line in lines if "has begun" in line["message"]]

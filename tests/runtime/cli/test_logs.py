@@ -201,8 +201,8 @@ def test_output_is_followed_while_it_is_printed(home: "Home") -> None:
     lines = lines_of(child)
     assert [next(lines), next(lines)] == ["start / s | first\n", "stands / s | second\n"]
     (home.folder / "go").touch()
-    assert ([*lines], child.wait(30)) == (["stands / s | third\n"], 0)
-    run.wait(30)
+    assert ([*lines], child.wait(60)) == (["stands / s | third\n"], 0)
+    run.wait(60)
 
 
 def test_output_is_followed_by_a_server_and_read_from_it(home: "Home") -> None:
@@ -213,7 +213,7 @@ def test_output_is_followed_by_a_server_and_read_from_it(home: "Home") -> None:
         lines = lines_of(child)
         assert [next(lines), next(lines)] == ["start / s | first\n", "stands / s | second\n"]
         (home.folder / "go").touch()
-        assert ([*lines], child.wait(30)) == (["stands / s | third\n"], 0)
+        assert ([*lines], child.wait(60)) == (["stands / s | third\n"], 0)
         there = printed(home, execution, "--server", url)
         assert there == printed(home, execution) and len(there) == 3
         for words in (("strat",), ("start", "--attempt", "7")):
@@ -229,7 +229,7 @@ def test_after_a_kill_the_output_of_what_was_done_is_there_and_nothing_twice(hom
     child = home.start("run", plan, until="stands: started")
     until(lambda: (home.folder / ".noetl" / "noetl.db.output").exists() and "second" in home.run("logs", "last").stdout)
     child.send_signal(signal.SIGKILL)
-    child.wait(30)
+    child.wait(60)
     assert printed(home, "last") == ["start / s | first", "stands / s | second"]
     (home.folder / "go").touch()
     assert home.run("resume", home.only()).returncode == 0

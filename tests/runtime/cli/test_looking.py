@@ -17,6 +17,7 @@ from noetl.ports import ExecutionRow
 from noetl.store.sqlite import open_store
 from noetl_ir.envelope import envelope_schema
 from noetl_ir.events import read_event, write_event
+from services import waited_for
 
 if TYPE_CHECKING:
     from conftest import Home
@@ -283,7 +284,7 @@ def test_events_are_followed_to_the_end(home: "Home") -> None:
         assert "playbook.execution.requested" in follower.stdout.readline()
         home.run("cancel", execution)
         rest = follower.stdout.read().splitlines()
-        assert follower.wait(timeout=30) == 0
+        assert follower.wait(timeout=60) == 0
     assert rest[-1].split()[3:] == ["playbook.processed"]
     child.wait()
 
@@ -382,7 +383,7 @@ workflow:
 def test_a_timer_that_was_due_before_a_signal_came_ends_the_wait(home: "Home") -> None:
     """Nobody drove the execution when it was due; its time is in the log."""
     child = home.start("run", home.plan(DUE), until="start: started")
-    time.sleep(0.2)
+    waited_for(lambda: "task.started" in home.run("events", "last").stdout, "it never waits")
     child.kill()
     child.wait()
     time.sleep(0.7)

@@ -105,7 +105,7 @@ def test_one_that_a_server_drives_is_moved_by_it(home: "Home", is_beside: bool) 
         status: Any = home.json("status", name, "--server", url)
         assert "hold" in str(status), "it is looked at under its new plan"
         server.kill()
-        server.wait(30)
+        server.wait(60)
     with home.serving() as (_, url):  # another process goes on with it
         assert home.run("signal", name, "--name", "go", "--server", url).returncode == 0
         until(lambda: home.run("result", name, "--server", url).stdout.strip() == "106")

@@ -70,7 +70,7 @@ def test_a_killed_server_goes_on_when_it_is_started_again(home: "Home") -> None:
     with home.serving() as (child, url):
         execution = started(home, url, file)
         child.send_signal(signal.SIGKILL)
-        child.wait(30)
+        child.wait(60)
     gone = home.run("status", execution, "--server", url)
     assert (gone.returncode, "cannot be reached" in gone.stderr) == (1, True)
     with home.serving() as (_, url):
@@ -94,7 +94,7 @@ def test_what_is_in_flight_finishes_when_it_stops(home: "Home", how: str) -> Non
         else:
             assert home.run("server", "stop", "--server", url).stdout == "stopping\n"
         (home.folder / "go").touch()
-        assert child.wait(30) == 0
+        assert child.wait(60) == 0
     assert (home.folder / "ended").read_text() == "ended\n"
     assert home.json("resume", execution)["status"] == "completed"  # type: ignore[index,call-overload]
     assert (home.folder / "ended").read_text() == "ended\nmore\n"
@@ -154,13 +154,13 @@ def test_who_follows_goes_on_with_the_next_server_at_the_address(home: "Home", h
                 assert events.stderr is not None and start.stderr is not None
                 for stream in (events.stderr, start.stderr):
                     assert re.fullmatch(r"note: http.*; trying again\n", stream.readline())
-                child.wait(30)
+                child.wait(60)
                 with home.serving("--port", url.rpartition(":")[2]) as (_, again):
                     assert again == url
                     assert home.run("signal", str(execution), "--name", "go", "--server", url).returncode == 0
-                    said, _ = start.communicate(timeout=30)
+                    said, _ = start.communicate(timeout=60)
                     assert (start.returncode, said.startswith("completed: t/t after ")) == (0, True)
-                    log, _ = events.communicate(timeout=30)
+                    log, _ = events.communicate(timeout=60)
                     assert (events.returncode, "playbook.processed" in log) == (0, True)
         positions = [int(line.split()[0]) for line in log.splitlines()]
         assert positions == [*range(positions[0], positions[-1] + 1)], "each event once"

@@ -22,7 +22,7 @@ def test_a_signal_wakes_a_run_that_another_process_drives(home: "Home") -> None:
     while "waits for signal approval" not in home.run("status", execution).stdout:
         assert child.poll() is None
     assert home.run("signal", execution, "--name", "approval", "--data", '{"by": "me"}').returncode == 0
-    output, _ = child.communicate(timeout=30)
+    output, _ = child.communicate(timeout=60)
     assert child.returncode == 0
     assert '{"by": "me"}' in output
 
@@ -77,7 +77,7 @@ def test_a_signal_under_a_key_finds_the_run_or_is_kept_for_it(home: "Home") -> N
     assert "also under the key `order 7`" in home.run("status", execution).stdout
     sent = home.json("signal", "--key", "order 7", "--name", "paid", "--data", "1")
     assert sent == {"key": "order 7", "signal": "paid", "delivered": True}
-    output, _ = child.communicate(timeout=30)
+    output, _ = child.communicate(timeout=60)
     assert child.returncode == 0 and '{"name": "paid", "data": 1}' in output
     kept = home.run("signal", "--key", "order 7", "--name", "paid", "--data", "2", "--keep-for", "1h")
     assert (kept.returncode, kept.stdout) == (

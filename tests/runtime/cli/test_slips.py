@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +10,7 @@ from harness.running import compiled
 from noetl.engine.program import Program
 from noetl.engine.unread import unread
 from noetl_ir.plan_format import read_plan
+from services import waited_for
 
 if TYPE_CHECKING:
     from tests.runtime.cli.conftest import Home
@@ -84,7 +84,7 @@ def test_run_and_start_tell_a_name_that_nothing_reads(home: "Home") -> None:
 
 def test_a_signal_that_nothing_waits_for_is_told(home: "Home") -> None:
     plan = home.plan(
-        "workflow:\n  - {step: start, tool: {kind: wait, events: [approved, rejected], timers: {late: 20s}}}\n"
+        "workflow:\n  - {step: start, tool: {kind: wait, events: [approved, rejected], timers: {late: 1h}}}\n"
     )
     child = subprocess.Popen(
         [sys.executable, "-m", "noetl.cli", "run", plan, "--quiet"],
@@ -93,10 +93,7 @@ def test_a_signal_that_nothing_waits_for_is_told(home: "Home") -> None:
         stdout=subprocess.DEVNULL,
     )
     home.started.append(child)  # type: ignore[arg-type]
-    for _ in range(100):
-        if (home.folder / ".noetl/noetl.db").exists() and home.json("list"):
-            break
-        time.sleep(0.1)
+    waited_for(lambda: (home.folder / ".noetl/noetl.db").exists() and home.json("list"), "it never begins")
     told = home.run("signal", "last", "--name", "aproved")
     assert "nothing in the playbook waits for a signal `aproved`; did you mean `approved`?" in told.stderr
     assert "(waited for: `approved`, `rejected`)" in told.stderr

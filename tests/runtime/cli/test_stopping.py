@@ -3,10 +3,11 @@
 import json
 import signal
 import subprocess
-import time
 from typing import TYPE_CHECKING
 
 import pytest
+
+from services import waited_for
 
 if TYPE_CHECKING:
     from conftest import Home
@@ -26,7 +27,7 @@ PARENT = "workflow:\n  - step: start\n    tool: {kind: playbook, path: child}\n"
 
 def ended(child: "subprocess.Popen[str]") -> tuple[int, str]:
     """The exit code and standard output of a run in the background."""
-    output, _ = child.communicate(timeout=30)
+    output, _ = child.communicate(timeout=60)
     return child.returncode, output
 
 
@@ -150,7 +151,7 @@ def test_a_store_that_fails_while_it_runs_stops_with_5(home: "Home") -> None:
     execution = home.only()
     database.close()
     home.run("cancel", execution)
-    _, said = child.communicate(timeout=30)
+    _, said = child.communicate(timeout=60)
     assert child.returncode == 5
     assert "disk on fire" in said
     assert f"Resume with: noetl resume {execution}" in said
@@ -218,12 +219,10 @@ workflow:
         execution = str(started["execution_id"])
         done = home.run("cancel", execution, "--server", url)
         assert done.returncode == 0, done.stderr
-        for _ in range(200):
-            row = home.json("status", execution, "--server", url)
-            assert isinstance(row, dict)
-            if row["status"] not in ("running", "new"):
-                break
-            time.sleep(0.05)
+        waited_for(
+            lambda: home.json("status", execution, "--server", url)["status"] not in ("running", "new"),  # type: ignore[index,call-overload]
+            "it does not end",
+        )
         events = home.run("events", execution, "--server", url).stdout
     assert events.count("playbook.cancelled") == 1
     assert "step.done" in events and "tidy" in events

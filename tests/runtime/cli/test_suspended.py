@@ -28,7 +28,7 @@ def test_a_run_that_stands_still_says_so_and_another_command_goes_on_with_it(hom
     done = home.run("resume", name)
     assert done.returncode == 0, done.stderr
     child.send_signal(signal.SIGCONT)
-    _, last = child.communicate(timeout=20)
+    _, last = child.communicate(timeout=60)
     assert child.returncode == 5 and "was taken up while this process stood still" in last
     assert home.json("result", name) == "go"
     assert "why it" not in home.run("status", name).stdout

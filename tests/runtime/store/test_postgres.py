@@ -185,7 +185,7 @@ def test_ownership_ends_with_the_process(store: PostgresStore, url: str, code: i
             owner.kill()
         else:
             owner.stdin.close()
-        owner.wait(20)
+        owner.wait(60)
     waited_for(lambda: not store.is_owned("e1"), "the ownership outlives its process")
     with store.own("e1"), store.own("e2"):
         assert store.is_owned("e2")
@@ -356,15 +356,15 @@ def test_only_so_many_connections_are_made(store: PostgresStore, url: str, monke
 
     def hold() -> None:
         def work(_: object) -> None:
-            started.wait(30)
-            going.wait(30)
+            started.wait(60)
+            going.wait(60)
 
         store._pool.once(work)
 
     threads = [threading.Thread(target=hold) for _ in range(pool_module.MOST)]
     for thread in threads:
         thread.start()
-    started.wait(30)
+    started.wait(60)
     with pytest.raises(StoreFailure, match="connections are busy"):
         store.posted()
     going.set()

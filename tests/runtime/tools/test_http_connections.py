@@ -198,7 +198,7 @@ def test_a_new_one_that_breaks_is_an_error_and_nothing_is_sent_again(env: FakeEn
         outcome = sent(env, get(address))[0]
         assert failed(outcome)["code"] == "http.protocol" and len(came) == 1
         sent(env, get(address))
-        serving.join(10)
+        serving.join(60)
 
 
 def test_a_call_that_ends_early_keeps_nothing(env: FakeEnv, url: str) -> None:

@@ -69,7 +69,7 @@ def test_a_cancellation_that_comes_with_a_result_is_not_forgotten() -> None:
         await asyncio.sleep(0)  # now the work is told, and wakes in the next turn
         result.set_result(1)
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(asking, 10)
+            await asyncio.wait_for(asking, 60)
         assert len(asyncio.all_tasks()) == 1
 
     waited(cancelled())

@@ -58,7 +58,7 @@ def test_who_asks_for_the_same_meanwhile_has_the_same() -> None:
 
     def work() -> int:
         calls.put(1)
-        gate.wait(30)
+        gate.wait(60)
         return 7
 
     waiting = [loop_of(fetches.needs(), "k", k=work) for _ in range(5)]

@@ -184,7 +184,7 @@ class Store:
 
     def add(self, chunks: Sequence[OutputChunk]) -> None:
         self.tried.set()
-        self.may.wait(30)
+        self.may.wait(60)
         if self.problem is not None:
             raise self.problem
         self.batches.append([*chunks])
@@ -254,7 +254,7 @@ def test_what_is_refused_is_dropped_and_what_follows_is_kept() -> None:
         store.problem = problem
         store.tried.clear()
         writer.put(chunk_at(0))
-        assert store.tried.wait(10)
+        assert store.tried.wait(60)
         asyncio.run(writer.settled(CALL))
     store.problem = None
     writer.put(chunk_at(1))
