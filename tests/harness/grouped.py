@@ -78,13 +78,19 @@ def grouped(
             stacks[name] = whole.enter_context(ExitStack())
             servers[name] = stacks[name].enter_context(listening(folders[name], *tokens, secret=secret))
         groups = GroupMap([ServerGroup(name, (each.url,)) for name, each in servers.items()], starts)
-        upstream = Upstream(groups.groups, said.append)
-        app = gateway_application(groups, upstream, said.append, hosts_hidden=hidden)
-        client = whole.enter_context(TestClient(app, base_url=HERE, raise_server_exceptions=False))
+        client, upstream = whole.enter_context(before(groups, said, hidden=hidden))
         if secret:
             client.headers["authorization"] = f"Bearer {secret}"
-        gateway = Gateway(client, groups, upstream, folders, servers, stacks, said)
-        gateway.look()
-        yield gateway
+        yield Gateway(client, groups, upstream, folders, servers, stacks, said)
+
+
+@contextmanager
+def before(groups: GroupMap, said: list[str], *, hidden: bool = False) -> Iterator[tuple[TestClient, Upstream]]:
+    """A gateway before groups of any servers, that has looked at them once, until the block ends; a client of it."""
+    upstream = Upstream(groups.groups, said.append)
+    app = gateway_application(groups, upstream, said.append, hosts_hidden=hidden)
+    with TestClient(app, base_url=HERE, raise_server_exceptions=False) as client:
         assert client.portal is not None
+        client.portal.call(upstream.look)
+        yield client, upstream
         client.portal.call(upstream.close)

@@ -13,21 +13,13 @@ from starlette.routing import Route
 from noetl.api.bodies import BODY_BYTES, raw_body
 from noetl.api.gateway.asking import Asking, GroupRefusal, gone
 from noetl.api.gateway.catalogue import CatalogueOfAll
+from noetl.api.gateway.forwarding import address_of, headers_for
 from noetl.api.gateway.groups import GroupMap
 from noetl.api.gateway.listing import LISTS, Listing
 from noetl.api.gateway.many import AskingMany
 from noetl.api.gateway.standing import StandingOfAll
 from noetl.api.gateway.starting import Starting
-from noetl.api.gateway.upstream import (
-    GONE,
-    READY,
-    AskedOf,
-    LostResponse,
-    Unreachable,
-    Upstream,
-    address_of,
-    headers_for,
-)
+from noetl.api.gateway.upstream import GONE, READY, AskedOf, LostResponse, Unreachable, Upstream
 from noetl.api.gateway.whereabouts import Whereabouts
 from noetl.api.operation import EXECUTION, PLAN, PLAYBOOK, Operation
 from noetl.api.problems import problem, problem_of, with_problems
@@ -182,7 +174,7 @@ class Gateway:
             if self._upstream.state(name) == GONE:
                 missing.append(name)
                 continue
-            response = await self._upstream.pass_on(name, asked)
+            response = await self._upstream.pass_on(name, asked, as_whole=True)
             if response.status_code >= 400:
                 return response
             cookies += [pair for pair in response.raw_headers if pair[0] == b"set-cookie"]

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-import httpx
 from starlette.requests import Request
 from starlette.responses import Response
 
-from noetl.api.gateway.upstream import GONE, AskedOf, LostResponse, Unreachable, Upstream, headers_for
+from noetl.api.gateway.forwarding import headers_for
+from noetl.api.gateway.upstream import GONE, AskedOf, LostResponse, Unreachable, Upstream, WholeResponse
 from noetl.api.problems import problem
 from noetl.api.responses import JSONResponse
 from noetl_ir.expr import Json
@@ -80,9 +80,8 @@ class Asking:
             raise GroupRefusal(gone(missing))
         return Gathered(found, missing)
 
-    async def one(self, request: Request, name: str, asked: AskedOf) -> httpx.Response:
+    async def one(self, request: Request, name: str, asked: AskedOf) -> WholeResponse:
         """The response of a group, whichever. Raises Unreachable, LostResponse."""
-        # Read here, so as the group wrote it, and not packed.
         mine = [(key, value) for key, value in headers_for(request) if key not in _OF_BODIES]
         return await self.upstream.ask(name, asked._replace(headers=(*mine, *asked.headers)))
 
@@ -102,7 +101,7 @@ class Asking:
         return refusal(name, response)
 
 
-_OF_BODIES = frozenset({"content-length", "content-type", "accept-encoding", "accept", "if-none-match", "range"})
+_OF_BODIES = frozenset({"content-length", "content-type", "accept", "if-none-match", "range"})
 
 
 def _get(path: str, query: QueryWords) -> AskedOf:
@@ -116,7 +115,7 @@ def json_asked(method: str, path: str, document: Json) -> AskedOf:
     return AskedOf(method, path, (("content-type", "application/json"),), json.dumps(document).encode())
 
 
-def object_in(response: httpx.Response) -> dict[str, Any] | None:
+def object_in(response: WholeResponse) -> dict[str, Any] | None:
     """The JSON object that a group said; None for anything else."""
     try:
         value = json.loads(response.content)
@@ -125,7 +124,7 @@ def object_in(response: httpx.Response) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def refusal(name: str, response: httpx.Response) -> Response:
+def refusal(name: str, response: WholeResponse) -> Response:
     """The refusal of a group, told with its name: groups may have other tokens, versions and settings."""
     told = object_in(response) or {}
     detail = f"group {name}: {told.get('detail', 'it refuses without a reason')}"

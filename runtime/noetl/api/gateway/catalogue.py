@@ -7,7 +7,8 @@ from starlette.responses import Response
 
 from noetl.api.bodies import BODY_BYTES, SOURCE_BYTES, raw_body
 from noetl.api.gateway.asking import Asking, GroupRefusal, gone, object_in, refusal
-from noetl.api.gateway.upstream import GONE, READY, AskedOf, LostResponse, Unreachable, address_of, headers_for
+from noetl.api.gateway.forwarding import address_of, headers_for
+from noetl.api.gateway.upstream import GONE, READY, AskedOf, LostResponse, Unreachable
 from noetl.api.problems import problem
 
 

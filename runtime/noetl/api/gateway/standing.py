@@ -15,8 +15,9 @@ from starlette.responses import Response
 
 from noetl.api.bodies import BODY_BYTES, raw_body
 from noetl.api.gateway.asking import Asking, GroupRefusal, gone
+from noetl.api.gateway.forwarding import address_of, headers_for
 from noetl.api.gateway.groups import GroupMap
-from noetl.api.gateway.upstream import GONE, AskedOf, LostResponse, Unreachable, address_of, headers_for
+from noetl.api.gateway.upstream import GONE, AskedOf, LostResponse, Unreachable
 from noetl.api.gateway.whereabouts import Whereabouts
 from noetl.api.problems import problem
 from noetl.bounded_table import BoundedTable
@@ -57,7 +58,7 @@ class StandingOfAll:
         """Ask the group that has a document something of it. Raises GroupRefusal."""
         path = _document_at(request, verb)
         name, _ = await self._whereabouts.found(request, path, f"`{request.path_params['name']}`")
-        return await self._passed(name, request, await raw_body(request, BODY_BYTES))
+        return await self._passed(name, request, await raw_body(request, BODY_BYTES), heeds_key=verb == "start")
 
     async def with_all(self, request: Request) -> Response:
         """Have all groups do the same with a document; the first one's response. Raises GroupRefusal."""
@@ -68,7 +69,7 @@ class StandingOfAll:
         done, first = list[str](), None
         for name in self._asking.names:
             try:
-                response = await self._passed(name, request, data)
+                response = await self._passed(name, request, data, as_whole=True)
             except (Unreachable, LostResponse):
                 raise GroupRefusal(_part(name, done)) from None
             # What one lacks it need not forget: a group that came later never had it.
@@ -98,7 +99,7 @@ class StandingOfAll:
                 unsure.append(name)
                 continue
             try:
-                response = await self._passed(name, request, data)
+                response = await self._passed(name, request, data, as_whole=True)
             except Unreachable:
                 unsure.append(name)
                 continue
@@ -114,9 +115,11 @@ class StandingOfAll:
             raise GroupRefusal(gone(unsure))
         return unsigned
 
-    async def _passed(self, name: str, request: Request, data: bytes) -> Response:
-        asked = AskedOf(request.method, address_of(request), headers_for(request), data or None)
-        return await self._asking.upstream.pass_on(name, asked)
+    async def _passed(
+        self, name: str, request: Request, data: bytes, *, as_whole: bool = False, heeds_key: bool = False
+    ) -> Response:
+        asked = AskedOf(request.method, address_of(request), headers_for(request), data or None, heeds_key)
+        return await self._asking.upstream.pass_on(name, asked, as_whole=as_whole)
 
     def _group_of(self, data: bytes) -> str:
         """The group that a document which starts something belongs to. Raises GroupRefusal."""

@@ -10,8 +10,9 @@ from starlette.responses import Response
 
 from noetl.api.bodies import BODY_BYTES, raw_body
 from noetl.api.gateway.asking import Asking, GroupRefusal, gone, object_in, refusal
+from noetl.api.gateway.forwarding import address_of, headers_for
 from noetl.api.gateway.groups import GroupMap
-from noetl.api.gateway.upstream import READY, AskedOf, LostResponse, Unreachable, address_of, headers_for
+from noetl.api.gateway.upstream import READY, AskedOf, LostResponse, Unreachable
 from noetl.api.gateway.whereabouts import Whereabouts
 from noetl.api.problems import problem
 from noetl.app.sharing import CALLS, CONCURRENCY, LOCKS, SIGNALS
@@ -58,7 +59,8 @@ class Starting:
             headers = (*headers, ("if-match", f'"{digest}"'))
         if self._asking.upstream.state(name) != READY:
             raise GroupRefusal(gone([name]))
-        return await self._asking.upstream.pass_on(name, AskedOf("POST", address_of(request), headers, data))
+        asked = AskedOf("POST", address_of(request), headers, data, heeds_key=True)
+        return await self._asking.upstream.pass_on(name, asked)
 
     def _drawn(self, request: Request, path: str) -> str:
         """The group of a start that is drawn alone: by its key, if it has one, as it may be asked for again."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx
-from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Send
 
+from noetl.api.gateway.forwarding import headers_back, url_at
 from noetl.api.gateway.groups import ServerGroup
 from noetl.host.log_lines import log_line
 from noetl.ports.idempotency import KEY
@@ -24,19 +25,19 @@ cannot be reached.
 LOOK_EVERY = 2.0
 LOOK_WITHIN = 3.0
 """Seconds between two looks at a server, and those that it has to respond."""
+_MOST_SAID = 1 << 16
+"""The most bytes that a server has to say about how it stands."""
 
 _TIMES = httpx.Timeout(connect=3.0, read=60.0, write=60.0, pool=10.0)
 _MOST_CONNECTIONS = 2_000
 _DIGITS = 7
 """Of the size in bytes of a response that is held as a whole before it is passed on, at most."""
 _LOOKS = frozenset({"GET", "HEAD"})
-
-_OF_ONE_HOP = frozenset({
-    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
-    "upgrade", "proxy-connection", "expect",
-})  # fmt: skip
-"""Headers that end at the next hop (RFC 9110 §7.6.1)."""
-_OF_ONE_HOP_RAW = frozenset(name.encode() for name in _OF_ONE_HOP)
+_OF_CLIENT = ("accept", "accept-encoding", "user-agent")
+"""Headers that the client would add of its own: what nobody asked for comes back, packed say, to who cannot read it."""
+_MOST_READ = 64 << 20
+_WITHIN = 120.0
+"""The most bytes of a response that is read here, and the seconds within which it has to be there."""
 
 
 class Unreachable(Exception):
@@ -48,19 +49,33 @@ class LostResponse(Exception):
 
 
 class AskedOf(NamedTuple):
-    """A request as a group is asked it: the address is behind that of the server, with its query."""
+    """A request as a group is asked it: the address is behind that of the server, with its query.
+
+    `heeds_key`: the operation does it once for each `Idempotency-Key`. Most do not, and whoever sends them one is not
+    to have it done twice.
+    """
 
     method: str
     address: str
     headers: tuple[tuple[str, str], ...]
     body: bytes | AsyncIterator[bytes] | None = None
+    heeds_key: bool = False
 
     @property
     def is_repeatable(self) -> bool:
         """Whether it may be asked again though it may have been done: it changes nothing, or has a key."""
         if isinstance(self.body, bytes | None):
-            return self.method in _LOOKS or any(name.lower() == KEY.lower() for name, _ in self.headers)
+            has_key = self.heeds_key and any(name.lower() == KEY.lower() for name, _ in self.headers)
+            return self.method in _LOOKS or has_key
         return False
+
+
+class WholeResponse(NamedTuple):
+    """The response of a group, read to its end."""
+
+    status_code: int
+    headers: httpx.Headers
+    content: bytes
 
 
 class Upstream:
@@ -74,7 +89,14 @@ class Upstream:
         self._say = say
         limits = httpx.Limits(max_connections=_MOST_CONNECTIONS, max_keepalive_connections=200)
         # Not the proxies of the environment: the way to a group is the one that the file says.
-        self._client = httpx.AsyncClient(timeout=_TIMES, limits=limits, trust_env=False, follow_redirects=False)
+        # Nor the cookies of responses: the session that a group begins is that of one browser, and of nobody else who
+        # asks here.
+        self._client = httpx.AsyncClient(
+            timeout=_TIMES, limits=limits, trust_env=False, follow_redirects=False,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        )  # fmt: skip
+        for name in _OF_CLIENT:
+            del self._client.headers[name]
         self._states: dict[str, str] = {}
         self._turn = 0
 
@@ -104,33 +126,26 @@ class Upstream:
         """Close all connections."""
         await self._client.aclose()
 
-    async def ask(self, name: str, asked: AskedOf) -> httpx.Response:
+    async def ask(self, name: str, asked: AskedOf) -> WholeResponse:
         """The response of a group, read to its end. Raises Unreachable, LostResponse."""
-        response = await self._sent(name, asked)
-        try:
-            await response.aread()
-        except httpx.HTTPError as error:
-            raise _lost(name, error) from None
-        finally:
-            await response.aclose()
-        return response
+        # Read here, so as the group wrote it: what is packed may be a thousand times as long.
+        headers = [pair for pair in asked.headers if pair[0] != "accept-encoding"]
+        response = await self._sent(name, asked._replace(headers=(*headers, ("accept-encoding", "identity"))))
+        return WholeResponse(response.status_code, response.headers, await _read(name, response))
 
-    async def pass_on(self, name: str, asked: AskedOf) -> Response:
-        """The response of a group as it comes, for whoever asked. Raises Unreachable, LostResponse."""
+    async def pass_on(self, name: str, asked: AskedOf, *, as_whole: bool = False) -> Response:
+        """The response of a group as it comes, or `as_whole` where it may not be passed on: one that nobody reads has a
+        connection for good. A refusal always is whole. Raises Unreachable, LostResponse.
+        """
         response = await self._sent(name, asked)
         size = response.headers.get("content-length", "")
-        if asked.method == "HEAD" or (size.isascii() and size.isdigit() and len(size) <= _DIGITS):
+        is_short = asked.method == "HEAD" or (size.isascii() and size.isdigit() and len(size) <= _DIGITS)
+        if is_short or as_whole or response.status_code >= 400:
             # As a whole, so that what is lost on the way is told as that.
-            try:
-                passed = Response(b"".join([part async for part in response.aiter_raw()]), response.status_code)
-            except httpx.HTTPError as error:
-                raise _lost(name, error) from None
-            finally:
-                await response.aclose()
+            passed = Response(await _read(name, response), response.status_code)
         else:
             passed = _Streamed(response)
-        kept = [(key.lower(), value) for key, value in response.headers.raw if key.lower() not in _OF_ONE_HOP_RAW]
-        passed.raw_headers = [*kept, (b"noetl-group", name.encode())]
+        passed.raw_headers = [*headers_back(response), (b"noetl-group", name.encode())]
         return passed
 
     async def _sent(self, name: str, asked: AskedOf) -> httpx.Response:
@@ -139,7 +154,7 @@ class Upstream:
         for last, server in [(number == len(servers), server) for number, server in enumerate(servers, 1)]:
             try:
                 request = self._client.build_request(
-                    asked.method, f"{server}{asked.address}", headers=[*asked.headers], content=asked.body
+                    asked.method, url_at(server, asked.address), headers=_fitting(asked), content=asked.body
                 )
                 return await self._client.send(request, stream=True)
             except (httpx.ConnectError, httpx.ConnectTimeout):
@@ -161,8 +176,12 @@ class Upstream:
 
     async def _stand_of(self, server: str) -> str:
         try:
-            async with asyncio.timeout(LOOK_WITHIN):
-                response = await self._client.get(f"{server}/readyz")
+            async with asyncio.timeout(LOOK_WITHIN), self._client.stream("GET", f"{server}/readyz") as response:
+                size = 0
+                async for part in response.aiter_raw():  # to its end, so that the connection is used again
+                    size += len(part)
+                    if size > _MOST_SAID:
+                        return GONE
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError):
             return GONE
         return READY if response.status_code == 200 else BUSY
@@ -186,25 +205,30 @@ class _Streamed(StreamingResponse):
                 await self._response.aclose()
 
 
-def _lost(name: str, error: Exception) -> LostResponse:
-    return LostResponse(f"group {name} was asked, and its response was lost: {error or type(error).__name__}")
+def _fitting(asked: AskedOf) -> list[tuple[str, str]]:
+    """Headers without the length of a body that is not sent; of one that is sent as a whole the client counts it."""
+    is_passed_on = isinstance(asked.body, AsyncIterator)
+    return [pair for pair in asked.headers if is_passed_on or pair[0] != "content-length"]
 
 
-def headers_for(request: Request) -> tuple[tuple[str, str], ...]:
-    """The headers of a request as a group is sent them: `Host` too, as a server judges by it where a page is from."""
-    asked = [(key, value) for key, value in request.headers.items() if key.lower() not in _OF_ONE_HOP]
-    client = request.client.host if request.client is not None else ""
-    before = [value for key, value in asked if key == "x-forwarded-for"]
-    rest = [(key, value) for key, value in asked if key not in ("x-forwarded-for", "x-forwarded-proto")]
-    return (
-        *rest,
-        ("x-forwarded-for", ", ".join([*before, client] if client else before)),
-        ("x-forwarded-proto", request.url.scheme),
-    )
+async def _read(name: str, response: httpx.Response) -> bytes:
+    """The body of a response, as far as it may be long. Raises LostResponse."""
+    parts, size = list[bytes](), 0
+    try:
+        async with asyncio.timeout(_WITHIN):
+            async for part in response.aiter_raw():
+                size += len(part)
+                if size > _MOST_READ:
+                    raise _lost(name, f"it has more than {_MOST_READ:,} bytes")
+                parts.append(part)
+    except TimeoutError:
+        raise _lost(name, f"it was not there after {_WITHIN:g} s") from None
+    except httpx.HTTPError as error:
+        raise _lost(name, error) from None
+    finally:
+        await response.aclose()
+    return b"".join(parts)
 
 
-def address_of(request: Request, prefix: str = "") -> str:
-    """The path and query that a request asks for, as they were written, without a prefix of the path."""
-    path = request.scope.get("raw_path") or request.url.path.encode()
-    query = request.scope.get("query_string", b"")
-    return path.decode("latin-1").removeprefix(prefix) + (f"?{query.decode('latin-1')}" if query else "")
+def _lost(name: str, why: Exception | str) -> LostResponse:
+    return LostResponse(f"group {name} was asked, and its response was lost: {why or type(why).__name__}")

@@ -11,12 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-import httpx
 from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.api.gateway.asking import Asking, GroupRefusal, object_in, refusal
-from noetl.api.gateway.upstream import GONE, AskedOf, LostResponse, Unreachable
+from noetl.api.gateway.upstream import GONE, AskedOf, LostResponse, Unreachable, WholeResponse
 from noetl.api.problems import problem
 from noetl.bounded_table import BoundedTable
 from noetl.store.http.documents import micros_of
@@ -95,7 +94,7 @@ class Whereabouts:
             raise GroupRefusal(_as_told(unknown))
         return there, missing
 
-    async def _look(self, request: Request, name: str, path: str) -> httpx.Response | None:
+    async def _look(self, request: Request, name: str, path: str) -> WholeResponse | None:
         if self._asking.upstream.state(name) == GONE:
             return None
         try:
@@ -110,5 +109,5 @@ def _unknown(what: str, missing: tuple[str, ...]) -> Response:
     return problem(503, told, retry_after=2)
 
 
-def _as_told(response: httpx.Response) -> Response:
+def _as_told(response: WholeResponse) -> Response:
     return Response(response.content, response.status_code, media_type=response.headers.get("content-type"))
