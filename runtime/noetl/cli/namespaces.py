@@ -18,7 +18,7 @@ from noetl_ir.expr import Json
 def namespaces() -> None:
     """Keep namespaces: playbooks below a prefix of paths, with quotas and a share of the workers.
 
-    The limits hold for all servers of a store together, and for `noetl run`.
+    Quotas hold for all servers of a store together, and for `noetl run`; limits in pools for all servers and workers.
     """
 
 
