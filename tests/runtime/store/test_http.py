@@ -12,6 +12,7 @@ from noetl.ports import ExecutionRow, Store, StoreFailure, Wanted
 from noetl.ports.catalogue import Versions
 from noetl.ports.mailbox import Letter, OpenWait, WantedMail
 from noetl.store import http
+from noetl.store.http import own_token
 from tool_doubles import http_server
 
 WAITS = "workflow:\n  - {step: start, tool: {name: w, kind: wait, events: [EVENT]}}\n"
@@ -92,7 +93,7 @@ class Refusing(BaseHTTPRequestHandler):
     [("", "put one that it knows into NOETL_TOKEN"), ("mine", "the one in NOETL_TOKEN is none of its")],
 )
 def test_who_lacks_a_token_is_told_where_it_goes(monkeypatch: pytest.MonkeyPatch, token: str, told: str) -> None:
-    monkeypatch.setenv(http.TOKEN, token)
+    monkeypatch.setenv(own_token.TOKEN, token)
     with http_server(Refusing) as url, closing(http.Connection(url)) as connection:
         with pytest.raises(StoreFailure) as refused:
             connection.json("GET", "/counts")
@@ -101,14 +102,14 @@ def test_who_lacks_a_token_is_told_where_it_goes(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_line_end_is_no_part_of_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(http.TOKEN, "canary\n")
+    monkeypatch.setenv(own_token.TOKEN, "canary\n")
     with closing(http.Connection("http://127.0.0.1:1")) as connection:
         assert connection._opened().headers["authorization"] == "Bearer canary"
 
 
 @pytest.mark.parametrize("token", ["can\nary", "can ary", "can\u00fcary", "can\tary", "can\x7fary"])
 def test_what_is_no_token_is_not_shown(monkeypatch: pytest.MonkeyPatch, token: str) -> None:
-    monkeypatch.setenv(http.TOKEN, token)
+    monkeypatch.setenv(own_token.TOKEN, token)
     with closing(http.Connection("http://127.0.0.1:1")) as connection, pytest.raises(StoreFailure) as refused:
         connection.ask("GET", "/healthz")
     assert str(refused.value) == "NOETL_TOKEN holds no token: it has characters that no token has"
@@ -131,8 +132,8 @@ def test_what_is_no_token_is_not_shown(monkeypatch: pytest.MonkeyPatch, token: s
 def test_a_token_goes_over_no_network_in_plain_text(
     monkeypatch: pytest.MonkeyPatch, url: str, plain: str, goes: bool
 ) -> None:
-    monkeypatch.setenv(http.TOKEN, "canary")
-    monkeypatch.setenv(http.PLAIN, plain)
+    monkeypatch.setenv(own_token.TOKEN, "canary")
+    monkeypatch.setenv(own_token.PLAIN, plain)
     with closing(http.Connection(url)) as connection:
         if goes:
             assert connection._opened().headers["authorization"] == "Bearer canary"
@@ -140,5 +141,5 @@ def test_a_token_goes_over_no_network_in_plain_text(
         with pytest.raises(StoreFailure, match=r"has no TLS, so the token in NOETL_TOKEN could be read") as refused:
             connection.ask("GET", "/healthz")
         assert "canary" not in str(refused.value)
-        monkeypatch.delenv(http.TOKEN)
+        monkeypatch.delenv(own_token.TOKEN)
         assert "authorization" not in connection._opened().headers
