@@ -332,7 +332,9 @@ def _shares(runtime: Runtime, times: _Times) -> Shares | None:
     from noetl.server.namespaces.shares import NamespaceShares
 
     store = runtime.store
-    return NamespaceShares(lambda: store.namespaces.rows(), times.steady) if isinstance(store, Namespaced) else None
+    if not isinstance(store, Namespaced):
+        return None
+    return NamespaceShares(lambda: store.namespaces.rows(), times.steady, runtime.settings.limits)
 
 
 def _local_bus(settings: Settings, times: _Times) -> MemoryBus[Order, Said, Answer]:

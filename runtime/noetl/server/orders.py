@@ -29,6 +29,11 @@ class Shares(Protocol):
         """The queues that namespaces have of their own, with how much of each may be at work at once."""
         ...
 
+    @property
+    def rests(self) -> Mapping[str, int]:
+        """How much may be at work at once of all others, by pool, where a limit is set for all together."""
+        ...
+
     def look(self) -> bool:
         """Whether there are any."""
         ...
@@ -68,6 +73,7 @@ class Orders:
         self._bus = bus
         self._blobs = blobs
         self._lanes: Mapping[str, int] = {}
+        self._rests: Mapping[str, int] = {} if shares is None else shares.rests
         self.open_lane: Callable[[str], None] = lambda lane: None
         """Has the workers of its pool take from a lane, too."""
         self._waiting: dict[str, FairQueue[RunPipeline] | WeightedQueue[RunPipeline]] = {}
@@ -159,6 +165,11 @@ class Orders:
                         self._bus.limit(lane, most)
                     if lane not in before:
                         self.open_lane(lane)
+            if self._shares.rests is not self._rests:
+                rested, self._rests = self._rests, self._shares.rests
+                for pool, most in self._rests.items():
+                    if rested.get(pool) != most:
+                        self._bus.limit(pool, most)
 
     def _lanes_of(self, order: RunPipeline) -> list[str]:
         """The lanes in which an order may lie."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from random import Random
 
 from noetl.bus.memory import MemoryBus
 from noetl.messages.fair_queue import FairQueue
@@ -9,7 +10,7 @@ from noetl.ports import StoreFailure
 from noetl.ports.bus import Delivery
 from noetl.ports.namespaces import NamespaceRow
 from noetl.server.namespaces.document import namespace_of
-from noetl.server.namespaces.shares import LOOK_EVERY, NamespaceShares
+from noetl.server.namespaces.shares import LOOK_EVERY, NamespaceShares, divided
 from noetl.server.namespaces.windows import QueueWindow
 from noetl.server.orders import Orders
 from noetl.store.memory import MemoryBlobs
@@ -35,10 +36,12 @@ class Clock:
 class Handing:
     """Orders, the bus, and a worker that takes them; an execution's id is its path with a number."""
 
-    def __init__(self, *rows: NamespaceRow, capacity: int = 8, slots: int | None = None) -> None:
+    def __init__(self, *rows: NamespaceRow, capacity: int = 8, slots: int | None = None, **limits: int) -> None:
         self.rows, self.clock = [*rows], Clock()
         self.bus: MemoryBus[Order, Said, Answer] = MemoryBus(capacity=capacity)
-        self.shares = NamespaceShares(lambda: self.rows, self.clock)
+        for pool, most in limits.items():
+            self.bus.limit(pool, most)
+        self.shares = NamespaceShares(lambda: self.rows, self.clock, limits)
         self.orders = Orders(
             self.bus, MemoryBlobs(), shares=self.shares, path_of=lambda name: name.partition("#")[0],
             slots_of=lambda pool: slots,
@@ -233,6 +236,33 @@ def test_a_limit_that_is_changed_or_taken_away_counts_from_the_next_look_on() ->
     handing.clock.time += LOOK_EVERY
     handing.add("team/z", 1, "gpu")
     assert Counter(path for path, _ in lanes.work()) == {"team/x": 6, "team/y": 1, "team/z": 1}
+
+
+def test_limits_of_namespaces_are_parts_of_that_of_a_pool() -> None:
+    handing = Handing(with_pools(gpu=3), capacity=100, gpu=5)
+    lanes = Lanes(handing)
+    handing.add("team/x", 9, "gpu")
+    handing.add("other/x", 9, "gpu")
+    assert Counter(path for path, _ in lanes.work()) == {"team/x": 3, "other/x": 2}
+    handing.rows.clear()
+    handing.clock.time += LOOK_EVERY
+    handing.add("other/y", 1, "gpu")
+    # The limit is that of all together again; what lay in the lane is taken all the same.
+    assert Counter(path for path, _ in lanes.work())["other/x"] == 3
+
+
+def test_parts_of_a_limit_are_no_more_than_it() -> None:
+    assert divided(5, {"a": 3}) == (2, {"a": 3})
+    assert divided(4, {"a": 3}) == (1, {"a": 3})
+    assert divided(10, {"a": 20, "b": 20}) == (2, {"a": 4, "b": 4})  # nine for two: four each, and what is left
+    assert divided(2, {"a": 9, "b": 9}) == (1, {"a": 1, "b": 1})  # each has one at least
+    chance = Random(1)
+    for _ in range(2_000):
+        parts = {str(number): chance.randrange(1, 30) for number in range(chance.randrange(1, 6))}
+        limit = chance.randrange(1, 40)
+        rest, fitted = divided(limit, parts)
+        assert rest >= 1 and all(1 <= fitted[name] <= most for name, most in parts.items())
+        assert rest + sum(fitted.values()) <= max(limit, len(parts) + 1)
 
 
 def test_what_is_taken_back_is_taken_out_of_its_lane() -> None:
