@@ -22,8 +22,14 @@ from noetl.api.people import People, Person
 LASTS = 12 * 3_600
 """Seconds from the sign-in to its end: a working day."""
 
+_PREFIX = "noetl_"
 _PERSON = "p"
 """How the cookie of a person begins; that of a token begins with a digit."""
+
+
+def is_session(cookie: str) -> bool:
+    """Whether a cookie of that name is a session of the page of some store."""
+    return cookie.startswith(_PREFIX)
 
 
 class PageSessions:
@@ -105,7 +111,7 @@ class PageSessions:
     @cached_property
     def _name(self) -> str:
         # Cookies of one host are those of all its ports: two servers on a machine would sign each other out.
-        return f"noetl_{self._made('name')[:12]}"
+        return f"{_PREFIX}{self._made('name')[:12]}"
 
     def _made(self, text: str) -> str:
         return hmac.digest(self._key, f"page {text}".encode(), "sha256").hex()

@@ -48,10 +48,12 @@ def gateway(
         from noetl.api.listening import BadCertificate, Listening
     except ImportError as missing:
         raise Problem(f"the gateway needs the extra: pip install 'noetlc[server]' ({missing})") from None
-    if groups.stat().st_size > MOST_BYTES:
+    with groups.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
         raise Problem(f"{groups}: it has more than {MOST_BYTES:,} bytes")
     try:
-        found = groups_in(groups.read_text("utf-8"))
+        found = groups_in(data.decode())
     except UnicodeDecodeError:
         raise Problem(f"{groups}: it is no UTF-8") from None
     except BadGroups as problem:

@@ -22,6 +22,7 @@ from noetl.api.gateway.starting import Starting
 from noetl.api.gateway.upstream import GONE, READY, AskedOf, LostResponse, Unreachable, Upstream
 from noetl.api.gateway.whereabouts import Whereabouts
 from noetl.api.operation import EXECUTION, PLAN, PLAYBOOK, Operation
+from noetl.api.page_sessions import is_session
 from noetl.api.problems import problem, problem_of, with_problems
 from noetl.api.responses import JSONResponse
 from noetl.api.routes import ROUTES
@@ -159,10 +160,12 @@ class Gateway:
             place = await self._whereabouts.execution(request, execution_id)
             asked = AskedOf(request.method, address_of(request), headers_for(request), _body_of(request))
             response = await self._upstream.pass_on(place.group, asked)
-            # It may have been purged there, and brought back elsewhere. What has a body is not asked twice.
-            if response.status_code != 404 or request.method != "GET":
+            if response.status_code != 404:
                 return response
+            # It may have been purged there, and brought back elsewhere. What has a body is not asked twice.
             self._whereabouts.forget(execution_id)
+            if request.method != "GET":
+                return response
         return response
 
     async def _sign_in(self, request: Request) -> Response:
@@ -183,6 +186,13 @@ class Gateway:
             raise GroupRefusal(gone(missing))
         rest = [pair for pair in first.raw_headers if pair[0] != b"set-cookie"]
         first.raw_headers = [*rest, *cookies]
+        if missing and request.url.path == "/sign-out":
+            # A group that is gone ends no session: the browser forgets it, which else is signed in when that is back.
+            for cookie in filter(is_session, request.cookies):
+                first.set_cookie(
+                    cookie, "", max_age=0, path=None, httponly=True, samesite="strict",
+                    secure=request.url.scheme == "https",
+                )  # fmt: skip
         return first
 
     async def _ways_to_sign_in(self, request: Request) -> Response:

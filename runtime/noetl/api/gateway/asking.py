@@ -12,9 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.api.gateway.forwarding import headers_for
+from noetl.api.gateway.shapes import ObjectShape
 from noetl.api.gateway.upstream import GONE, AskedOf, LostResponse, Unreachable, Upstream, WholeResponse
 from noetl.api.problems import problem
 from noetl.api.responses import JSONResponse
+from noetl.clients.content import json_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
@@ -60,16 +62,18 @@ class Asking:
         """The groups, in the order of the file."""
         return tuple(self.upstream.groups)
 
-    async def get_all(self, request: Request, path: str, queries: Mapping[str, QueryWords]) -> Gathered:
-        """`GET` of a path at some groups, each with a query of its own.
+    async def get_all(
+        self, request: Request, path: str, queries: Mapping[str, QueryWords], shape: ObjectShape
+    ) -> Gathered:
+        """`GET` of a path at some groups, each with a query of its own; what has another shape is missing.
 
         Raises GroupRefusal where one refuses it, and where there is none that said anything.
         """
-        return await self.all(request, {name: _get(path, query) for name, query in queries.items()})
+        return await self.all(request, {name: _get(path, query) for name, query in queries.items()}, shape)
 
-    async def all(self, request: Request, asked: Mapping[str, AskedOf]) -> Gathered:
+    async def all(self, request: Request, asked: Mapping[str, AskedOf], shape: ObjectShape) -> Gathered:
         """Ask groups a request each. Raises GroupRefusal."""
-        done = await asyncio.gather(*[self._object(request, name, each) for name, each in asked.items()])
+        done = await asyncio.gather(*[self._object(request, name, each, shape) for name, each in asked.items()])
         told = dict(zip(asked, done, strict=True))
         found = {name: each for name, each in told.items() if isinstance(each, dict)}
         missing = tuple(name for name, each in told.items() if each is None)
@@ -85,7 +89,9 @@ class Asking:
         mine = [(key, value) for key, value in headers_for(request) if key not in _OF_BODIES]
         return await self.upstream.ask(name, asked._replace(headers=(*mine, *asked.headers)))
 
-    async def _object(self, request: Request, name: str, asked: AskedOf) -> dict[str, Any] | Response | None:
+    async def _object(
+        self, request: Request, name: str, asked: AskedOf, shape: ObjectShape
+    ) -> dict[str, Any] | Response | None:
         """The object that a group says; a response where it refuses, None where it cannot be asked or fails."""
         if self.upstream.state(name) == GONE:
             return None
@@ -95,11 +101,21 @@ class Asking:
             return None
         if response.status_code >= 500:
             return None
-        document = object_in(response)
         if response.status_code < 400:
-            return document
+            return self.read(name, response, shape)
         return refusal(name, response)
 
+    def read(self, name: str, response: WholeResponse, shape: ObjectShape) -> dict[str, Any] | None:
+        """The object that a group said; None where it is none of a server, which is told."""
+        document = object_in(response)
+        if document is not None and shape(document):
+            return document
+        self.upstream.doubt(name)
+        return None
+
+
+_LONGEST = 10_000
+"""Characters of the reason of a refusal."""
 
 _OF_BODIES = frozenset({"content-length", "content-type", "accept", "if-none-match", "range"})
 
@@ -118,8 +134,8 @@ def json_asked(method: str, path: str, document: Json) -> AskedOf:
 def object_in(response: WholeResponse) -> dict[str, Any] | None:
     """The JSON object that a group said; None for anything else."""
     try:
-        value = json.loads(response.content)
-    except (ValueError, RecursionError):
+        value = json_of(response.content)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 
@@ -127,9 +143,11 @@ def object_in(response: WholeResponse) -> dict[str, Any] | None:
 def refusal(name: str, response: WholeResponse) -> Response:
     """The refusal of a group, told with its name: groups may have other tokens, versions and settings."""
     told = object_in(response) or {}
-    detail = f"group {name}: {told.get('detail', 'it refuses without a reason')}"
+    said = told.get("detail")
+    detail = f"group {name}: {said[:_LONGEST] if isinstance(said, str) else 'it refuses without a reason'}"
     after = response.headers.get("retry-after", "")
-    return problem(response.status_code, detail, **({"retry_after": int(after)} if after.isdigit() else {}))  # type: ignore[arg-type]
+    is_number = after.isascii() and after.isdigit() and len(after) < 6
+    return problem(response.status_code, detail, **({"retry_after": int(after)} if is_number else {}))  # type: ignore[arg-type]
 
 
 def gone(names: Iterable[str]) -> Response:

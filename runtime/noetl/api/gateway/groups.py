@@ -20,10 +20,13 @@ from noetl_ir.nearest import nearest
 from noetl_ir.records import NamedTuple
 
 MOST_GROUPS = 100
+MOST_SERVERS = 100
 MOST_BYTES = 1 << 20
-"""The most groups of a file, and the most bytes that it has."""
+"""The most groups of a file, the most servers of one, and the most bytes that the file has."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_PLAIN = re.compile(r"[A-Za-z0-9:/.%_~\[\]-]+")
+_PORTS = {"http": 80, "https": 443}
 _TABLES = ("groups", "spread")
 _KEYS = ("servers", "playbooks", "share")
 _SPREAD = ("starts",)
@@ -133,6 +136,8 @@ def _group(name: str, table: object) -> ServerGroup:
     servers = tuple(map(_address, _texts(f"`groups.{name}.servers`", table.get("servers", []))))
     if not servers:
         raise BadGroups(f'`[groups.{name}]` has no servers: write `servers = ["https://HOST:PORT"]`')
+    if len(servers) > MOST_SERVERS:
+        raise BadGroups(f"`[groups.{name}]` has {len(servers)} servers; {MOST_SERVERS} are the most")
     share = table.get("share", 1)
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1000:
         raise BadGroups(f"`groups.{name}.share` is a number from 0 to 1000")
@@ -145,9 +150,12 @@ def _address(text: str) -> str:
         is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         is_one = False
-    if not is_one or parts.username is not None or parts.query or parts.fragment or not text.isascii():
+    if not is_one or parts.username is not None or not _PLAIN.fullmatch(text):
         raise BadGroups(f"`{_without_login(text)}` is no address of a server: write `https://HOST:PORT`")
-    return text.rstrip("/")
+    # As one writes it who writes it shortest, so that the same server is the same text.
+    host = parts.hostname or ""
+    port = "" if parts.port in (None, _PORTS[parts.scheme]) else f":{parts.port}"
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{parts.path.rstrip('/')}"
 
 
 def _without_login(text: str) -> str:

@@ -10,6 +10,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.api.gateway.asking import Asking, Gathered, GroupRefusal, QueryWords
+from noetl.api.gateway.shapes import (
+    EXECUTION_ROW,
+    counts_only,
+    having,
+    is_count,
+    is_position,
+    is_text,
+    is_text_or_null,
+    page_of,
+)
 from noetl.api.gateway.whereabouts import ExecutionLocation, Whereabouts
 from noetl.api.pages import LONGEST_PAGE, limit_of, position_of
 from noetl.api.problems import problem
@@ -39,6 +49,8 @@ LISTS: Mapping[str, ListKind] = {
 }
 """Lists by name that are made of those of all groups."""
 
+_COUNTS = page_of("counts", having(value=is_text_or_null, count=is_count), next=is_position)
+
 
 class Listing:
     """Lists over all groups."""
@@ -56,7 +68,7 @@ class Listing:
         for name in await self._groups_of(request):
             mark = [("before", self._mark(name, before, place))] if before else []
             queries[name] = [*asked, *mark]
-        gathered = await self._asking.get_all(request, "/executions", queries)
+        gathered = await self._asking.get_all(request, "/executions", queries, page_of("executions", EXECUTION_ROW))
         rows = list[tuple[int, int, dict[str, Any]]]()
         for name, page in gathered.found.items():
             self._whereabouts.learn(name, page["executions"])
@@ -69,7 +81,7 @@ class Listing:
 
     async def counts(self, request: Request) -> Response:
         """How many executions there are by status, in all groups together."""
-        gathered = await self._asking.get_all(request, "/counts", self._same(request))
+        gathered = await self._asking.get_all(request, "/counts", self._same(request), counts_only)
         counts = dict(_sum(page.items() for page in gathered.found.values()))
         return JSONResponse(counts, headers=gathered.headers)  # nothing but statuses and numbers
 
@@ -80,9 +92,10 @@ class Listing:
         found, missing = Counter[str | None](), set[str]()
         for name in self._asking.names:
             queries: dict[str, QueryWords] = {name: [*pairs, ("limit", str(LONGEST_PAGE))]}
+            reached = 0
             for _ in range(_MOST_COUNTED):
                 try:
-                    gathered = await self._asking.get_all(request, path, queries)
+                    gathered = await self._asking.get_all(request, path, queries, _COUNTS)
                 except GroupRefusal as refused:
                     if refused.response.status_code != 503:
                         raise
@@ -90,8 +103,9 @@ class Listing:
                     break
                 page = gathered.found[name]
                 found.update({row["value"]: row["count"] for row in page["counts"]})
-                if page["next"] is None:
+                if page["next"] is None or page["next"] <= reached:
                     break
+                reached = page["next"]
                 queries = {name: [*pairs, ("limit", str(LONGEST_PAGE)), ("after", str(page["next"]))]}
             else:
                 raise GroupRefusal(
@@ -107,7 +121,8 @@ class Listing:
     async def by_name(self, request: Request) -> Response:
         """A list by names of all groups; each row says its `group`."""
         kind, limit = LISTS[request.url.path], limit_of(request)
-        gathered = await self._asking.get_all(request, request.url.path, self._same(request))
+        shape = page_of(kind.rows, having(**{kind.name: is_text}))
+        gathered = await self._asking.get_all(request, request.url.path, self._same(request), shape)
         rows = [{**row, "group": name} for name, page in gathered.found.items() for row in page[kind.rows]]
         shown = sorted(rows, key=lambda row: (row[kind.name], self._turn(row["group"])))
         # Where a name is in several groups all its rows are on one page, as the next page begins behind the name.

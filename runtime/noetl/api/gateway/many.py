@@ -10,12 +10,15 @@ from starlette.responses import Response
 
 from noetl.api.bodies import BODY_BYTES, MOST_ASKED, raw_body
 from noetl.api.gateway.asking import Asking, Gathered, GroupRefusal, json_asked
+from noetl.api.gateway.shapes import having, is_count, is_text, is_text_or_null, page_of
 from noetl.api.gateway.whereabouts import Whereabouts
 from noetl.api.problems import problem
 from noetl_ir.expr import Json
 
 _APART = "/"
 """Between the group and the place in it, in the `next` of a response: no name of a group has one."""
+
+_ASKED = page_of("executions", having(execution_id=is_text, outcome=is_text), next=is_text_or_null, left=is_count)
 
 
 class AskingMany:
@@ -55,7 +58,7 @@ class AskingMany:
         for group, ids in groups.items():
             asked = json_asked("POST", request.url.path, {**body, "ids": [*ids]})
             try:
-                gathered = await self._asking.all(request, {group: asked})
+                gathered = await self._asking.all(request, {group: asked}, _ASKED)
             except GroupRefusal as refused:
                 if refused.response.status_code != 503:
                     raise
@@ -85,7 +88,8 @@ class AskingMany:
             elif isinstance(limit, int):
                 asked["limit"] = limit - len(rows)
             try:
-                gathered = await self._asking.all(request, {name: json_asked("POST", request.url.path, asked)})
+                sent = json_asked("POST", request.url.path, asked)
+                gathered = await self._asking.all(request, {name: sent}, _ASKED)
             except GroupRefusal as refused:
                 if refused.response.status_code != 503:
                     raise

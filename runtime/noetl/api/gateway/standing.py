@@ -52,7 +52,21 @@ class StandingOfAll:
         if others := [each for each in there if each != name]:
             what = f"`{request.path_params['name']}` is in group {others[0]}, and its playbook begins in group {name}"
             raise GroupRefusal(problem(409, f"{what}: delete it first (`noetl … delete`), then put it again"))
-        return await self._passed(name, request, data)
+        response = await self._passed(name, request, data, as_whole=True)
+        if response.status_code < 300:
+            await self._check_alone(request, path)
+        return response
+
+    async def _check_alone(self, request: Request, path: str) -> None:
+        """Raises GroupRefusal where a document is in several groups: another gateway, which looked when nothing was
+        there, may have put it at once to another one.
+        """
+        there, _ = await self._whereabouts.all(request, path)
+        if len(there) > 1:
+            what = (
+                f"`{request.path_params['name']}` was put to groups {' and '.join(there)} at once, and starts in each"
+            )
+            raise GroupRefusal(problem(409, f"{what}: delete it in all but one, at /groups/NAME{path}"))
 
     async def with_one(self, request: Request, verb: str = "") -> Response:
         """Ask the group that has a document something of it. Raises GroupRefusal."""

@@ -98,6 +98,7 @@ class Upstream:
         for name in _OF_CLIENT:
             del self._client.headers[name]
         self._states: dict[str, str] = {}
+        self._doubted = set[str]()
         self._turn = 0
 
     async def keep_looking(self) -> None:
@@ -108,6 +109,7 @@ class Upstream:
 
     async def look(self) -> None:
         """Look at all servers once."""
+        self._doubted.clear()
         before = {name: self.state(name) for name in self.groups} if self._states else {}
         servers = [server for group in self.groups.values() for server in group.servers]
         self._states = dict(zip(servers, await asyncio.gather(*map(self._stand_of, servers)), strict=True))
@@ -116,6 +118,12 @@ class Upstream:
             if before.get(name, READY) != now:
                 text = {READY: "takes starts", BUSY: "takes no starts", GONE: "cannot be reached"}[now]
                 self._say(log_line("info" if now == READY else "warning", f"group {name} {text}"))
+
+    def doubt(self, name: str) -> None:
+        """Say that what a group responds is no response of a server: once between two looks."""
+        if name not in self._doubted:
+            self._doubted.add(name)
+            self._say(log_line("warning", f"group {name} responds as no server of this version does"))
 
     def state(self, name: str) -> str:
         """How a group stands: as the best of its servers."""
@@ -138,6 +146,9 @@ class Upstream:
         connection for good. A refusal always is whole. Raises Unreachable, LostResponse.
         """
         response = await self._sent(name, asked)
+        if response.status_code >= 600:  # no status of HTTP (RFC 9110 §15), and none that can be passed on
+            await response.aclose()
+            raise _lost(name, f"its status is {response.status_code}")
         size = response.headers.get("content-length", "")
         is_short = asked.method == "HEAD" or (size.isascii() and size.isdigit() and len(size) <= _DIGITS)
         if is_short or as_whole or response.status_code >= 400:

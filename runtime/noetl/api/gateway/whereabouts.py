@@ -14,7 +14,8 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from noetl.api.gateway.asking import Asking, GroupRefusal, object_in, refusal
+from noetl.api.gateway.asking import Asking, GroupRefusal, refusal
+from noetl.api.gateway.shapes import EXECUTION_ROW, ObjectShape, any_object
 from noetl.api.gateway.upstream import GONE, AskedOf, LostResponse, Unreachable, WholeResponse
 from noetl.api.problems import problem
 from noetl.bounded_table import BoundedTable
@@ -51,13 +52,20 @@ class Whereabouts:
         """Where an execution is. Raises GroupRefusal."""
         if (there := self._places.get(execution_id)) is not None:
             return there
-        name, row = await self.found(request, f"/executions/{quote(execution_id, safe='')}/row", "the execution")
+
+        def is_it(row: dict[str, Any]) -> bool:
+            return EXECUTION_ROW(row) and bool(row["execution_id"] == execution_id)
+
+        path = f"/executions/{quote(execution_id, safe='')}/row"
+        name, row = await self.found(request, path, "the execution", is_it)
         self.learn(name, [row])
         return self._places[execution_id]
 
-    async def found(self, request: Request, path: str, what: str) -> tuple[str, dict[str, Any]]:
+    async def found(
+        self, request: Request, path: str, what: str, shape: ObjectShape = any_object
+    ) -> tuple[str, dict[str, Any]]:
         """The one group that responds to a path, and what it says. Raises GroupRefusal."""
-        there, missing = await self.all(request, path)
+        there, missing = await self.all(request, path, shape)
         if len(there) > 1:
             text = f"{what} is in groups {' and '.join(there)}: ask one of them, at /groups/{next(iter(there))}{path}"
             raise GroupRefusal(problem(409, text))
@@ -65,34 +73,41 @@ class Whereabouts:
             return next(iter(there.items()))
         raise GroupRefusal(_unknown(what, missing))
 
-    async def any(self, request: Request, path: str, what: str) -> tuple[str, dict[str, Any]]:
+    async def any(
+        self, request: Request, path: str, what: str, shape: ObjectShape = any_object
+    ) -> tuple[str, dict[str, Any]]:
         """The first of the groups that respond to a path, and what it says. Raises GroupRefusal."""
-        there, missing = await self.all(request, path)
+        there, missing = await self.all(request, path, shape)
         if not there:
             raise GroupRefusal(_unknown(what, missing))
         return next(iter(there.items()))
 
-    async def all(self, request: Request, path: str) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
+    async def all(
+        self, request: Request, path: str, shape: ObjectShape = any_object
+    ) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
         """Objects of the groups that respond to a path, and the names of those that cannot be asked. Raises
         GroupRefusal where one refuses for another reason than that nothing is there, or where nothing is anywhere.
         """
         names = self._asking.names
         told = dict(zip(names, await asyncio.gather(*[self._look(request, name, path) for name in names]), strict=True))
-        there, unknown = dict[str, dict[str, Any]](), None
+        there, unknown, missing = dict[str, dict[str, Any]](), None, list[str]()
         for name, response in told.items():
             if response is None:
-                continue
-            if response.status_code == 200:
-                there[name] = object_in(response) or {}
+                missing.append(name)
+            elif response.status_code < 400:
+                said = self._asking.read(name, response, shape)
+                if said is None or response.status_code != 200:
+                    missing.append(name)
+                else:
+                    there[name] = said
             elif response.status_code != 404:
                 raise GroupRefusal(refusal(name, response))
             else:
                 unknown = response
-        missing = tuple(name for name, response in told.items() if response is None)
         if unknown is not None and not there and not missing:
             # As each of them says it: nothing of that name is anywhere.
             raise GroupRefusal(_as_told(unknown))
-        return there, missing
+        return there, tuple(missing)
 
     async def _look(self, request: Request, name: str, path: str) -> WholeResponse | None:
         if self._asking.upstream.state(name) == GONE:
