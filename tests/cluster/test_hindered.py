@@ -45,6 +45,8 @@ class Gate:
 
     def close(self) -> None:
         """Take no connections any more."""
+        # Closed alone, it would take one more: the system keeps it for as long as a thread waits in `accept`.
+        self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
 
     def _take(self) -> None:
