@@ -28,7 +28,8 @@ NO_LISTS = {
     ("get_timeline", "bars"): "at most `timeline.MOST`, and after the first time those that are new",
     **dict.fromkeys((("get_verdicts", key) for key in ("verdicts", "assumptions", "steps")), "as long as the plan"),
     **dict.fromkeys(
-        (("get_outline", key) for key in ("keys", "kinds", "pools", "credentials", "children")), "as long as the plan"
+        (("get_outline", key) for key in ("keys", "shared", "kinds", "pools", "credentials", "children")),
+        "as long as the plan",
     ),
     ("who_am_i", "paths"): "the scopes of one token",
     ("who_am_i", "pools"): "the same",
