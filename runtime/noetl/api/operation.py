@@ -1,5 +1,6 @@
 """An operation of the API: the row that its table has for each."""
 
+import time
 from collections.abc import Awaitable, Callable
 
 from starlette.requests import Request
@@ -7,6 +8,7 @@ from starlette.responses import Response
 
 from noetl.api.bodies import Body
 from noetl.api.pages import Paged
+from noetl.host.measures import Measures
 from noetl_ir.records import NamedTuple
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -45,3 +47,19 @@ class Operation(NamedTuple):
     deed: str = ""
     is_recorded_first: bool = False
     scope: str = ""
+
+
+def measured(row: Operation, handler: Handler, measures: Measures) -> Handler:
+    """The handler of an operation, whose requests are counted and timed."""
+    name = row.handler.__name__
+    for status in ("500", "503"):  # what alerts ask for: the first one counts, too
+        measures.begin_counter("noetl_requests", name, status)
+
+    async def counted(request: Request) -> Response:
+        began = time.perf_counter()
+        response = await handler(request)
+        measures.count("noetl_requests", name, str(response.status_code))
+        measures.observe("noetl_request_seconds", time.perf_counter() - began, name)
+        return response
+
+    return counted

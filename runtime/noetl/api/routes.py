@@ -1,6 +1,5 @@
 """The table of the API: method, path, who may, what answers. The application and its OpenAPI document come from it."""
 
-import time
 from collections.abc import Callable
 
 from starlette.applications import Starlette
@@ -47,7 +46,7 @@ from noetl.api.bodies import (
 )
 from noetl.api.hooks import HookSecrets
 from noetl.api.lasting import Lasting
-from noetl.api.operation import EXECUTION, OWN, PLAN, PLAYBOOK, WITHIN, WORK, Handler, Operation
+from noetl.api.operation import EXECUTION, OWN, PLAN, PLAYBOOK, WITHIN, WORK, Handler, Operation, measured
 from noetl.api.pages import Paged
 from noetl.api.problems import BadRequest, problem_of, with_problems
 from noetl.api.scoping import admitted, check_heeded
@@ -58,7 +57,6 @@ from noetl.app.clock import WallClock
 from noetl.app.retention import Purger
 from noetl.app.schedule_book import ScheduleBook
 from noetl.app.trigger_book import TriggerBook
-from noetl.host.measures import Measures
 from noetl.ports.idempotency import KEY
 from noetl.ports.scopes import keeping_to
 from noetl.ports.user_sessions import Sessions
@@ -508,7 +506,7 @@ def application(
     routes = [
         Route(
             row.path,
-            _measured(row, with_problems(_authorized(row, authorization), say), service.measures),
+            measured(row, with_problems(_authorized(row, authorization), say), service.measures),
             methods=[row.method],
             name=row.handler.__name__,
         )
@@ -563,21 +561,6 @@ def _authorized(row: Operation, authorization: Authorization) -> Handler:
         return response
 
     return authorized
-
-
-def _measured(row: Operation, handler: Handler, measures: Measures) -> Handler:
-    name = row.handler.__name__
-    for status in ("500", "503"):  # what alerts ask for: the first one counts, too
-        measures.begin_counter("noetl_requests", name, status)
-
-    async def measured(request: Request) -> Response:
-        began = time.perf_counter()
-        response = await handler(request)
-        measures.count("noetl_requests", name, str(response.status_code))
-        measures.observe("noetl_request_seconds", time.perf_counter() - began, name)
-        return response
-
-    return measured
 
 
 def _check_query(row: Operation, request: Request) -> None:

@@ -82,6 +82,7 @@ WORKER = (
     FigureFamily("noetl_worker_tool_seconds", "A call of a tool.", ("kind",), _SPANS),
     FigureFamily("noetl_worker_tools", "Calls of tools that ended.", ("kind", "status")),
 )
+GATEWAY = tuple(family for family in SERVER if family.name.startswith("noetl_request"))
 FAMILIES = (*SERVER, *WORKER)
 
 

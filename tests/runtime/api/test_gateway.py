@@ -179,6 +179,14 @@ def test_a_group_that_is_gone_is_told_and_holds_up_no_other_one(gateway: Gateway
     fitting = gateway.client.post("/executions/cancel", json={"query": "is:open", "dry_run": True})
     assert (len(fitting.json()["executions"]), fitting.json()["missing"]) == (2, ["b"])
     assert gateway.client.get("/readyz").json()["groups"] == {"a": "ready", "b": "gone"}
+    figures = gateway.client.get("/metrics").text
+    states = {
+        f"{name}-{state}": f'noetl_group_state{{group="{name}",state="{state}"}} 1.0' in figures
+        for name in "ab"
+        for state in ("ready", "busy", "gone")
+    }
+    assert {name for name, is_so in states.items() if is_so} == {"a-ready", "b-gone"}
+    assert 'noetl_requests_total{operation="start_execution",status="201"} 3' in figures
     gateway.begin("b")
     assert any("group b takes starts" in line for line in gateway.said)
     assert {row["execution_id"] for row in pages(gateway, 10)} > set(names)

@@ -13,11 +13,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from harness.running import HEAD
 from harness.serving import Served, served, until
+from noetl.api.gateway.groups import ServerGroup
+from noetl.api.gateway.metrics import gateway_metrics
+from noetl.api.gateway.upstream import Upstream
 from noetl.app.code_labels import OF_EXECUTIONS, CodeLabels
 from noetl.app.measuring import EventMeasures, reason_of
 from noetl.app.worker_metrics import WorkerMeasures, metrics_served
 from noetl.host.engine_faults import CODE
-from noetl.host.measures import FAMILIES, MOST, FigureFamily, Measures
+from noetl.host.measures import FAMILIES, GATEWAY, MOST, FigureFamily, Measures
 from noetl.ports import Conflict, NoRoom, StoreFailure, StoreRefused
 from noetl.server.triggers.document import KINDS
 from noetl_ir.error_codes import ERRORS
@@ -213,7 +216,9 @@ def test_a_worker_answers_with_its_own() -> None:
 def names_told(up: Served) -> set[str]:
     """All names that servers and workers tell, those of samples that there may be, too."""
     found: set[str] = set()
+    groups = Upstream({"a": ServerGroup("a", ("http://localhost:1",))}, lambda line: None)
     texts = up.client.get("/metrics").text + WorkerMeasures("p", 1).text()
+    texts += gateway_metrics(groups, Measures(GATEWAY)).decode()
     for line in texts.splitlines():
         if line.startswith("# TYPE "):
             _, _, name, kind = line.split()

@@ -17,17 +17,20 @@ from noetl.api.gateway.forwarding import address_of, headers_for
 from noetl.api.gateway.groups import GroupMap
 from noetl.api.gateway.listing import LISTS, Listing
 from noetl.api.gateway.many import AskingMany
+from noetl.api.gateway.metrics import gateway_metrics
 from noetl.api.gateway.standing import StandingOfAll
 from noetl.api.gateway.starting import Starting
 from noetl.api.gateway.upstream import GONE, READY, AskedOf, LostResponse, Unreachable, Upstream
 from noetl.api.gateway.whereabouts import Whereabouts
-from noetl.api.operation import EXECUTION, PLAN, PLAYBOOK, Operation
+from noetl.api.metrics import TYPE
+from noetl.api.operation import EXECUTION, PLAN, PLAYBOOK, Operation, measured
 from noetl.api.page_sessions import is_session
 from noetl.api.problems import problem, problem_of, with_problems
 from noetl.api.responses import JSONResponse
 from noetl.api.routes import ROUTES
 from noetl.api.static_page import page_routes
 from noetl.clients.egress import is_loopback
+from noetl.host.measures import GATEWAY, Measures
 
 GroupHandler = Callable[[Request], Awaitable[Response]]
 
@@ -39,7 +42,7 @@ _MANY = ("cancel", "signal", "pause", "resume", "rerun")
 
 
 OF_ONE_GROUP = frozenset({
-    ("GET", "/metrics"), ("GET", "/audit"), ("GET", "/credentials"), ("GET", "/tokens"), ("POST", "/logs"),
+    ("GET", "/audit"), ("GET", "/credentials"), ("GET", "/tokens"), ("POST", "/logs"),
     ("GET", "/sign-in/oidc"), ("GET", "/sign-in/return"), ("POST", "/workers/{worker}/drain"),
     ("GET", "/signals"), ("POST", "/signals"), ("GET", "/dead-letters"), ("POST", "/dead-letters/{number}/retry"),
     ("DELETE", "/dead-letters/{number}"), ("POST", "/sessions"), ("POST", "/sessions/validate"),
@@ -60,6 +63,7 @@ class Gateway:
 
     def __init__(self, groups: GroupMap, upstream: Upstream, *, hosts_hidden: bool) -> None:
         self._upstream = upstream
+        self.measures = Measures(GATEWAY)
         self._hosts_hidden = hosts_hidden
         asking = Asking(upstream)
         self._whereabouts = Whereabouts(asking)
@@ -70,6 +74,7 @@ class Gateway:
         self._ways: dict[tuple[str, str], GroupHandler] = {
             ("GET", "/healthz"): self._healthz,
             ("GET", "/readyz"): self._readyz,
+            ("GET", "/metrics"): self._metrics,
             ("GET", "/openapi.json"): self._catalogue.get,
             ("GET", "/me"): self._catalogue.get,
             ("GET", "/sign-in"): self._ways_to_sign_in,
@@ -153,6 +158,10 @@ class Gateway:
             )
         return JSONResponse({"status": "ok", "groups": states})
 
+    async def _metrics(self, request: Request) -> Response:
+        """Figures for Prometheus, for everybody who can reach it: also while no group can say who may."""
+        return Response(gateway_metrics(self._upstream, self.measures), media_type=TYPE)
+
     async def _with_execution(self, request: Request) -> Response:
         """Ask the group that has an execution."""
         execution_id = request.path_params["execution_id"]
@@ -214,7 +223,12 @@ def gateway_application(
     """The ASGI application of a gateway. `say` hears of errors of ours."""
     gateway = Gateway(groups, upstream, hosts_hidden=hosts_hidden)
     routes = [
-        Route(row.path, gateway.guarded(gateway.way(row), say), methods=[row.method], name=row.handler.__name__)
+        Route(
+            row.path,
+            measured(row, gateway.guarded(gateway.way(row), say), gateway.measures),
+            methods=[row.method],
+            name=row.handler.__name__,
+        )
         for row in ROUTES
     ]
     anything = ["GET", "HEAD", "POST", "PUT", "DELETE"]
