@@ -67,7 +67,7 @@ class Authorization:
         # Once there is a token, the server stays closed: to remove the last one by mistake must not let everybody in.
         self._open = self._open and not tokens
         if self._open:
-            host = connection.url.hostname or ""
+            host = named_host(connection)
             # A page under a name that its owner lets point to 127.0.0.1 (DNS rebinding) is of the same site as this
             # server, to a browser. The name in `Host` is all that tells.
             if host not in self._hosts:
@@ -139,6 +139,16 @@ class Authorization:
         # Only wrong tokens count, so nobody can lock a client out whose token is right.
         if token is None and not self._wrong.allows(connection.client.host if connection.client is not None else ""):
             raise BadRequest("too many requests without a valid token came from there just now", 429)
+
+
+def named_host(connection: HTTPConnection) -> str:
+    """The host that a request names, empty where `Host` is none: of such one the address of our own socket would be
+    taken, and browsers send names that are none here, as `a{b.example`, to whatever address their owner says.
+    """
+    said = connection.headers.get("host")
+    if said is not None and connection.url.netloc != said:
+        return ""
+    return connection.url.hostname or ""
 
 
 def _called(token: BearerToken) -> str:

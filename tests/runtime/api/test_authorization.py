@@ -106,6 +106,14 @@ def test_without_tokens_only_names_of_this_machine_are_answered(tmp_path: Path) 
         assert server.client.get("/executions", headers={"host": "127.0.0.1:8082"}).status_code == 200
 
 
+@pytest.mark.parametrize("said", ["a{b.evil.example", 'a"b.evil.example:8082', "a`b.evil.example", "", "a b", "[::1"])
+def test_what_is_no_host_is_no_name_of_this_machine(tmp_path: Path, said: str) -> None:
+    """Browsers send such names (WHATWG URL §3.5 forbids neither braces nor quotes), wherever they lead."""
+    with served(tmp_path, host="http://127.0.0.1") as server:
+        assert server.client.get("/executions").status_code == 200
+        assert server.client.get("/executions", headers={"host": said}).status_code == 403
+
+
 @pytest.mark.parametrize(
     ("host", "tokens", "encrypted", "allowed"),
     [

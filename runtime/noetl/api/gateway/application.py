@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from noetl.api.authorization import named_host
 from noetl.api.bodies import BODY_BYTES, raw_body
 from noetl.api.gateway.asking import Asking, GroupRefusal, gone
 from noetl.api.gateway.catalogue import CatalogueOfAll
@@ -130,7 +131,7 @@ class Gateway:
         """A way whose problems are responses."""
 
         async def guarded(request: Request) -> Response:
-            if self._hosts_hidden and is_loopback(request.url.hostname or ""):
+            if self._hosts_hidden and is_loopback(named_host(request)):
                 raise GroupRefusal(problem(403, "this gateway does not answer to a name of its own machine"))
             return await way(request)
 

@@ -7,6 +7,7 @@ import re
 import httpx
 from starlette.requests import Request
 
+from noetl.api.authorization import named_host
 from noetl.api.problems import BadRequest
 
 _OF_ONE_HOP = frozenset({
@@ -26,9 +27,9 @@ def headers_for(request: Request) -> tuple[tuple[str, str], ...]:
     """The headers of a request as a group is sent them: `Host` too, as a server judges by it where a page is from.
     Raises BadRequest.
     """
-    if "host" not in request.headers:
+    if "host" not in request.headers or not named_host(request):
         # HTTP/1.0 has none, and the client would write that of the server: to one without tokens a name of its own.
-        raise BadRequest("a request has to say the name of the gateway: send `Host`")
+        raise BadRequest("a request has to say the name of the gateway: send `Host`, as `HOST:PORT`")
     ended = {*_OF_ONE_HOP, *(_named_by(request.headers.getlist("connection")) - _NEVER_NAMED)}
     if "transfer-encoding" in request.headers:  # then a length says nothing (RFC 9112 §6.3)
         ended.add("content-length")
@@ -44,7 +45,8 @@ def headers_for(request: Request) -> tuple[tuple[str, str], ...]:
 
 def headers_back(response: httpx.Response) -> list[tuple[bytes, bytes]]:
     """The headers of a response of a group as whoever asked is sent them."""
-    ended = {name.encode() for name in _OF_ONE_HOP | _named_by(response.headers.get_list("connection"))}
+    # The gateway writes when it responded, as every server does; two dates would be none (RFC 9110 §6.6.1).
+    ended = {name.encode() for name in _OF_ONE_HOP | {"date"} | _named_by(response.headers.get_list("connection"))}
     return [(key.lower(), value) for key, value in response.headers.raw if key.lower() not in ended]
 
 
