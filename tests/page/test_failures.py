@@ -99,7 +99,7 @@ def test_a_template_that_failed_is_marked_where_it_stands(server: Listener, page
     name = server.start("t/t")
     until(lambda: bool(server.api.get(f"/executions/{name}").json()["status"] == "failed"))
     page.goto(f"{server.url}/#/executions/{name}")
-    failure = page.locator(".problem").first
+    failure = page.locator(".failure .problem")
     failure.locator(".line.here u.error").wait_for()
     assert failure.locator(".line.here u.error").inner_text() == "workload.missing"
     line = next(number for number, each in enumerate(text.splitlines(), 1) if "missing" in each)
