@@ -1,7 +1,7 @@
 """Servers of a group that are none: they respond to a request what a test has them respond."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
@@ -32,13 +32,13 @@ def whole(text: str | bytes, *lines: str) -> bytes:
     return HEAD + more + f"Content-Length: {len(data)}\r\n\r\n".encode() + data
 
 
-Says = Callable[[Heard], bytes]
-"""What an impostor sends for a request, as bytes of HTTP; it closes the connection behind it."""
+Says = Callable[[Heard], bytes | Iterable[bytes]]
+"""What an impostor sends for a request, as bytes of HTTP, or part by part; it closes the connection behind it."""
 
 
 @contextmanager
-def impostor(says: Says) -> Iterator[Impostor]:
-    """A server that says it is ready, and to all else what a test wants."""
+def impostor(says: Says, stands: Callable[[], bytes] = lambda: whole("{}")) -> Iterator[Impostor]:
+    """A server that says what a test wants; `stands` is its response to who asks how it stands."""
     heard = list[Heard]()
 
     class Handler(BaseHTTPRequestHandler):
@@ -47,13 +47,15 @@ def impostor(says: Says) -> Iterator[Impostor]:
         def _respond(self) -> None:
             self.close_connection = True
             if self.path.endswith("/readyz"):
-                self.wfile.write(whole("{}"))
+                self.wfile.write(stands())
                 return
             body = self.rfile.read(int(self.headers.get("content-length", "0")))
             one = Heard(self.command, self.path, {key.lower(): value for key, value in self.headers.items()}, body)
             heard.append(one)
             try:
-                self.wfile.write(says(one))
+                told = says(one)
+                for part in [told] if isinstance(told, bytes) else told:
+                    self.wfile.write(part)
             except ConnectionError:  # it has heard enough
                 return
 

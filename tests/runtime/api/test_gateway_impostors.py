@@ -2,8 +2,11 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from harness.grouped import Gateway, before, grouped
 from harness.impostors import Heard, impostor, whole
 from noetl.api.bearer_tokens import BearerToken, digest_of
 from noetl.api.gateway.groups import GroupMap, ServerGroup
+from services import waited_for
 
 ROW = {"execution_id": "1", "started": "2026-12-01T00:00:00Z", "outcome": "fits"}
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: PATH}\n"
@@ -138,6 +142,53 @@ def test_a_document_that_was_put_to_two_groups_at_once_is_told() -> None:
         with before(groups, []) as (client, _):
             put = client.put("/schedules/s", json={"spec": {"playbook": "p/p"}})
     assert put.status_code == 409 and "`s` was put to groups a and b at once" in put.json()["detail"], put.text
+
+
+def test_a_server_that_hangs_holds_up_no_list_once_it_is_gone() -> None:
+    asked, gate, hangs = Event(), Event(), list[bool]()
+
+    def says(_: Heard) -> bytes:
+        asked.set()
+        gate.wait()
+        return b""
+
+    with ExitStack() as stack:
+        good = stack.enter_context(impostor(honest))
+        bad = stack.enter_context(impostor(says, lambda: b"" if hangs else whole("{}")))
+        client, upstream = stack.enter_context(before(two(good.url, bad.url), []))
+        pool = stack.enter_context(ThreadPoolExecutor(1))
+        stack.callback(gate.set)
+        listed = pool.submit(client.get, "/executions")
+        assert asked.wait(30)
+        hangs.append(True)
+        assert client.portal is not None
+        client.portal.call(upstream.look)
+        found = listed.result(30)  # not when the gate is opened, nor after the 60 s that a response may take
+        assert (found.status_code, found.headers["noetl-missing"]) == (200, "b")
+
+
+def test_streams_of_events_end_when_a_gateway_leaves() -> None:
+    gate = Event()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
+    def events() -> Iterator[bytes]:
+        yield head + b"event: first\n\n"
+        gate.wait()
+
+    def says(one: Heard) -> bytes | Iterator[bytes]:
+        return whole(json.dumps(ROW)) if one.path.endswith("/row") else events()
+
+    with ExitStack() as stack:
+        group = stack.enter_context(impostor(says))
+        client, upstream = stack.enter_context(before(GroupMap([ServerGroup("a", (group.url,))]), []))
+        pool = stack.enter_context(ThreadPoolExecutor(1))
+        stack.callback(gate.set)
+        followed = pool.submit(client.get, "/executions/1/events")
+        waited_for(lambda: upstream.streams == 1, "no stream is open")
+        assert client.portal is not None
+        client.portal.call(upstream.leave)
+        assert followed.result(30).text == "event: first\n\n"
+        assert upstream.streams == 0
 
 
 @pytest.fixture

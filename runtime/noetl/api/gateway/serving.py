@@ -31,7 +31,7 @@ async def _serve(
     upstream = Upstream(groups.groups, say)
     hidden = not is_loopback(listening.host)
     app = gateway_application(groups, upstream, say, hosts_hidden=hidden)
-    server = HttpServer(config_of(app, listening, Book(bounds_of(listening, open_files()), say)))
+    server = HttpServer(config_of(app, listening, Book(bounds_of(listening, open_files()), say)), upstream.leave)
     with bound_to(listening) as bound:
         host, port = bound.getsockname()[:2]
         await upstream.look()

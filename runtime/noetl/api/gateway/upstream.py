@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
@@ -32,6 +32,7 @@ _TIMES = httpx.Timeout(connect=3.0, read=60.0, write=60.0, pool=10.0)
 _MOST_CONNECTIONS = 2_000
 _DIGITS = 7
 """Of the size in bytes of a response that is held as a whole before it is passed on, at most."""
+_EVENTS = "text/event-stream"
 _LOOKS = frozenset({"GET", "HEAD"})
 _OF_CLIENT = ("accept", "accept-encoding", "user-agent")
 """Headers that the client would add of its own: what nobody asked for comes back, packed say, to who cannot read it."""
@@ -99,6 +100,8 @@ class Upstream:
             del self._client.headers[name]
         self._states: dict[str, str] = {}
         self._doubted = set[str]()
+        self._waits = dict[str, set[asyncio.Timeout]]()
+        self._streams = set[asyncio.Timeout]()
         self._turn = 0
 
     async def keep_looking(self) -> None:
@@ -113,6 +116,9 @@ class Upstream:
         before = {name: self.state(name) for name in self.groups} if self._states else {}
         servers = [server for group in self.groups.values() for server in group.servers]
         self._states = dict(zip(servers, await asyncio.gather(*map(self._stand_of, servers)), strict=True))
+        for server, state in self._states.items():
+            if state == GONE:  # one that hangs would hold up whoever it was asked for
+                _end(self._waits.get(server, ()))
         for name in self.groups:
             now = self.state(name)
             if before.get(name, READY) != now:
@@ -129,6 +135,15 @@ class Upstream:
         """How a group stands: as the best of its servers."""
         states = {self._states.get(server, GONE) for server in self.groups[name].servers}
         return next((state for state in (READY, BUSY) if state in states), GONE)
+
+    @property
+    def streams(self) -> int:
+        """How many streams of events are open."""
+        return len(self._streams)
+
+    def leave(self) -> None:
+        """End the streams of events, which have no end by themselves: whoever follows one asks another gateway."""
+        _end(self._streams)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -155,7 +170,7 @@ class Upstream:
             # As a whole, so that what is lost on the way is told as that.
             passed = Response(await _read(name, response), response.status_code)
         else:
-            passed = _Streamed(response)
+            passed = _Streamed(response, self._streams)
         passed.raw_headers = [*headers_back(response), (b"noetl-group", name.encode())]
         return passed
 
@@ -167,15 +182,30 @@ class Upstream:
                 request = self._client.build_request(
                     asked.method, url_at(server, asked.address), headers=_fitting(asked), content=asked.body
                 )
-                return await self._client.send(request, stream=True)
+                return await self._begun(server, request, asked)
             except (httpx.ConnectError, httpx.ConnectTimeout):
                 self._states[server] = GONE  # nothing was asked, so another one may be
             except httpx.PoolTimeout:
                 raise Unreachable(f"group {name} has more requests at once than it can take") from None
+            except TimeoutError:
+                if last:
+                    raise _lost(name, "the server hangs") from None
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 if last or not asked.is_repeatable:
                     raise _lost(name, error) from None
         raise Unreachable(f"no server of group {name} can be reached")
+
+    async def _begun(self, server: str, request: httpx.Request, asked: AskedOf) -> httpx.Response:
+        """The response of a server that begins. What may be asked again is given up once the server is gone."""
+        if not asked.is_repeatable:
+            return await self._client.send(request, stream=True)
+        waits = self._waits.setdefault(server, set())
+        async with asyncio.timeout(None) as until:
+            waits.add(until)
+            try:
+                return await self._client.send(request, stream=True)
+            finally:
+                waits.discard(until)
 
     def _in_turn(self, group: ServerGroup) -> list[str]:
         """Its servers that can be reached, in the order in which they are asked: each begins in turn."""
@@ -199,21 +229,33 @@ class Upstream:
 
 
 class _Streamed(StreamingResponse):
-    """A response that is passed on as it comes."""
+    """A response that is passed on as it comes; one of events is among the `streams` as long as it is open."""
 
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: httpx.Response, streams: set[asyncio.Timeout]) -> None:
         super().__init__(response.aiter_raw(), response.status_code)
         self._response = response
+        self._streams = streams if response.headers.get("content-type", "").startswith(_EVENTS) else set()
 
     async def stream_response(self, send: Send) -> None:
         """Send it; where it is cut off it is not ended, and nobody takes a part for the whole."""
         try:
-            await super().stream_response(send)
+            async with asyncio.timeout(None) as until:
+                self._streams.add(until)
+                await super().stream_response(send)
         except httpx.HTTPError:
             return
+        except TimeoutError:
+            # The gateway leaves. The last event of an execution says that it was the last, so nothing is taken for it.
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
+            self._streams.discard(until)
             with suppress(httpx.HTTPError):
                 await self._response.aclose()
+
+
+def _end(waits: Iterable[asyncio.Timeout]) -> None:
+    for until in [*waits]:
+        until.reschedule(asyncio.get_running_loop().time())
 
 
 def _fitting(asked: AskedOf) -> list[tuple[str, str]]:
@@ -242,4 +284,4 @@ async def _read(name: str, response: httpx.Response) -> bytes:
 
 
 def _lost(name: str, why: Exception | str) -> LostResponse:
-    return LostResponse(f"group {name} was asked, and its response was lost: {why or type(why).__name__}")
+    return LostResponse(f"group {name} was asked, and its response was lost: {str(why) or type(why).__name__}")
