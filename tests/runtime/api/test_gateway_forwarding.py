@@ -9,11 +9,15 @@ from starlette.requests import Request
 
 from harness.grouped import before, grouped
 from harness.impostors import Heard, impostor, whole
+from harness.running import HEAD
 from noetl.api.bearer_tokens import BearerToken, digest_of
 from noetl.api.gateway import upstream
 from noetl.api.gateway.forwarding import headers_for, url_at
 from noetl.api.gateway.groups import GroupMap, ServerGroup
 from noetl.api.problems import BadRequest
+from noetl.clients.compiler import compile_source
+from noetl_ir.plan_format import digests_in
+from noetl_ir.plan_sources import write_sources
 
 ROW = {"execution_id": "1", "started": "2026-12-01T00:00:00Z"}
 
@@ -133,3 +137,17 @@ def test_only_what_heeds_a_key_is_asked_again_of_another_server(path: str, times
             found = client.post(path, json=body, headers={"idempotency-key": "k"})
         asked = [heard.path for heard in (*one.heard, *other.heard) if heard.method == "POST"]
         assert asked == [path] * times, found.text
+
+
+def test_sources_reach_all_groups_with_their_plan(tmp_path: Path) -> None:
+    child = HEAD.replace("t/t", "t/child") + "workflow: [{step: start}]\n"
+    caller = HEAD + "workflow: [{step: start, tool: {kind: playbook, path: t/child}}]\n"
+    (tmp_path / "child.yaml").write_text(child)
+    made = compile_source(caller.encode(), "t.yaml", [tmp_path])
+    own, inner = digests_in(made.plan)
+    with grouped(tmp_path) as gateway:
+        response = gateway.client.post("/playbooks", content=write_sources(made.sources, made.plan))
+        assert response.status_code == 201 and response.json()["playbook_id"] == own, response.text
+        for each in (gateway.client, *(up.api for up in gateway.servers.values())):
+            for digest, text in ((own, caller), (inner, child)):
+                assert each.get(f"/plans/{digest}/source").text == text
