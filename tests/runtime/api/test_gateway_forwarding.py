@@ -11,7 +11,7 @@ from harness.grouped import before, grouped
 from harness.impostors import Heard, impostor, whole
 from harness.running import HEAD
 from noetl.api.bearer_tokens import BearerToken, digest_of
-from noetl.api.gateway import upstream
+from noetl.api.gateway import catalogue, upstream
 from noetl.api.gateway.forwarding import headers_for, url_at
 from noetl.api.gateway.groups import GroupMap, ServerGroup
 from noetl.api.problems import BadRequest
@@ -108,6 +108,15 @@ def test_bodies_of_what_only_looks_are_passed_on_too(tmp_path: Path) -> None:
         for path in ("/sign-in", "/blobs", "/executions"):
             large = gateway.client.post(path, content=b"x" * (1 << 20) + b"x")
             assert large.status_code == 413, path
+
+
+def test_of_who_is_not_known_no_playbook_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "SOURCE_BYTES", 10)
+    with grouped(tmp_path, BearerToken("joe", "operator", digest_of("secret"))) as gateway:
+        for path in ("/playbooks", "/plans"):
+            assert gateway.client.post(path, content=b"x" * 11).status_code == 401
+            known = {"authorization": "Bearer secret"}
+            assert gateway.client.post(path, content=b"x" * 11, headers=known).status_code == 413
 
 
 def test_a_response_without_end_is_read_no_further(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ class CatalogueOfAll:
         missing = [name for name in self._asking.names if self._asking.upstream.state(name) != READY]
         if missing:
             raise GroupRefusal(gone(missing))
+        await self._check_known(request)
         data = await raw_body(request, SOURCE_BYTES)
         asked = AskedOf(request.method, address_of(request), headers_for(request), data)
         said = dict[str, object]()
@@ -47,6 +48,15 @@ class CatalogueOfAll:
         return Response(
             response.content, response.status_code, location, media_type=response.headers.get("content-type")
         )
+
+    async def _check_known(self, request: Request) -> None:
+        """Raises GroupRefusal where a group does not know who asks: of nobody else so large a body is kept here until
+        all have it.
+        """
+        name = self._asking.names[0]
+        response = await self._asking.one(request, name, AskedOf("GET", "/me", ()))
+        if response.status_code >= 400:
+            raise GroupRefusal(refusal(name, response))
 
     async def get(self, request: Request) -> Response:
         """Ask the first group that can be asked and knows it. Raises GroupRefusal."""

@@ -30,7 +30,7 @@ _MOST_SAID = 1 << 16
 
 _TIMES = httpx.Timeout(connect=3.0, read=60.0, write=60.0, pool=10.0)
 _MOST_CONNECTIONS = 2_000
-_DIGITS = 7
+_DIGITS = 6
 """Of the size in bytes of a response that is held as a whole before it is passed on, at most."""
 _EVENTS = "text/event-stream"
 _LOOKS = frozenset({"GET", "HEAD"})
