@@ -304,17 +304,18 @@ def test_what_lasts_leaves_threads_for_others() -> None:
 def test_a_stream_that_is_old_ends_and_the_next_one_goes_on(server: Served) -> None:
     register(server, WAITS)
     execution_id = server.start(path="t/t")
-    streams = Streams(server.client.app.state.service, longest=0.2)  # type: ignore[attr-defined]
+    service = server.client.app.state.service  # type: ignore[attr-defined]
 
-    async def read(after: int) -> list[str]:
+    async def read(after: int, longest: float) -> list[str]:
+        streams = Streams(service, longest=longest)
         return [str(line) async for line in streams.followed(execution_id, after, lambda: True).body_iterator]
 
-    first = asyncio.run(read(0))
+    first = asyncio.run(read(0, 0.2))
     events = len(first) - 1
     assert first[-1] == f"id: {events}\nevent: again\ndata: {{}}\n\n"
     server.client.post(f"/executions/{execution_id}/signal", json={"name": "go"})
     until(lambda: server.status(execution_id) == "completed")
-    rest = asyncio.run(read(events))
+    rest = asyncio.run(read(events, 3_600))
     assert rest[0].startswith(f"id: {events + 1}\n") and "event: end" in rest[-1]
 
 

@@ -38,6 +38,12 @@ WORKS = f"{HEAD}workflow:\n  - {{step: start, tool: {{kind: noop}}}}\n"
 WAITS = f"{HEAD}workflow:\n  - {{step: start, tool: {{name: w, kind: wait, events: [go]}}}}\n"
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deliveries for which no row that failed is due again while they still tell others."""
+    monkeypatch.setattr("noetl.app.outbox_delivery.FIRST_PAUSE", 600_000_000)
+
+
 def test_a_failure_and_its_recovery_are_told_once_each(tmp_path: Path) -> None:
     with hooked() as hook, served(tmp_path) as up:
         Credentials(up.runtime.secrets_path).add_credential("hook", "generic", {"url": hook.url, "secret": SECRET})

@@ -21,7 +21,8 @@ class SetClock:
         return self._time
 
 
-def test_a_receiver_that_is_gone_is_asked_once(tmp_path: Path) -> None:
+def test_a_receiver_that_is_gone_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noetl.app.outbox_delivery.FIRST_PAUSE", 600_000_000)  # nothing is due again meanwhile
     # RFC 9110 §15.5.11: gone, and likely for good. Other refusals are mended: they are tried again.
     with hooked() as hook, served(tmp_path) as up:
         put(up, {"webhook": {"url": hook.url}})
