@@ -21,6 +21,7 @@ from noetl.app.tracing.spans import INTERNAL, SpanRow
 from noetl.host.trace_sampling import BadTracing, Tracing, tracing_of
 from noetl.ports.outbox import Telling, WantedOutbox
 from noetl_ir.trace_ids import TraceContext, context_of, trace_id_of
+from services import waited_for
 
 SECRET = "hidden-12345678"
 CHILD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: c, path: t/c}\n"
@@ -81,6 +82,7 @@ def test_a_collector_that_drips_holds_nobody_up(monkeypatch: pytest.MonkeyPatch)
             exporter.export([span])
         with pytest.raises(NotExported, match="to the spans before"):
             exporter.export([span])
+        waited_for(lambda: asked, "it is never asked")
         assert len(asked) == 1
     finally:
         ended.set()
