@@ -211,3 +211,17 @@ def test_an_arc_that_could_not_be_evaluated_is_painted(server: Listener, page: "
     page.get_by_role("button", name="Failed", exact=True).click()
     row = page.locator(".attempts li.failed", has_text="arc to tell")
     row.get_by_text("`start.data.who` is undefined: signal `approve` came without data").wait_for()
+
+
+def test_a_source_that_did_not_come_is_asked_for_again(server: Listener, page: "Page") -> None:
+    server.register(HEAD + DEEP)
+    name = server.start("t/t")
+    until(lambda: bool(server.api.get(f"/executions/{name}").json()["status"] == "failed"))
+    with page.expect_event("requestfailed"):
+        page.route("**/plans/*/source", lambda route: route.abort())
+        page.goto(f"{server.url}/#/executions/{name}")
+    page.unroute("**/plans/*/source")
+    page.get_by_role("navigation").get_by_role("link", name="Executions").click()
+    page.get_by_role("heading", name="Executions", exact=True).wait_for()
+    page.go_back()
+    page.locator(".failure .problem .line.here u.error").wait_for()

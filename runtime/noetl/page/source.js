@@ -12,7 +12,10 @@ const known = new Map();
 export function linesOf(digest) {
   let lines = known.get(digest);
   if (!lines) {
-    lines = getText(`plans/${encodeURIComponent(digest)}/source`).then((text) => text.split(/\r\n|\n|\r/), () => null);
+    lines = getText(`plans/${encodeURIComponent(digest)}/source`).then((text) => text.split(/\r\n|\n|\r/), (problem) => {
+      if (problem.status !== 404) known.delete(digest);  // it may come when it is asked for again
+      return null;
+    });
     known.set(digest, lines);
   }
   return lines;
