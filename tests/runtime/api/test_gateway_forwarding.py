@@ -14,6 +14,8 @@ from noetl.api.bearer_tokens import BearerToken, digest_of
 from noetl.api.gateway import catalogue, upstream
 from noetl.api.gateway.forwarding import headers_for, url_at
 from noetl.api.gateway.groups import GroupMap, ServerGroup
+from noetl.api.gateway.serving import hides_hosts
+from noetl.api.listening import Listening
 from noetl.api.problems import BadRequest
 from noetl.clients.compiler import compile_source
 from noetl_ir.plan_format import digests_in
@@ -83,6 +85,17 @@ def test_headers_of_one_hop_end_here() -> None:
 def test_who_says_no_host_is_not_passed_on_under_that_of_a_server(said: tuple[str, ...]) -> None:
     with pytest.raises(BadRequest, match="send `Host`"):
         headers_for(asked_with(*[("host", each) for each in said]))
+
+
+@pytest.mark.parametrize(
+    ("listening", "hides"),
+    [
+        (Listening("127.0.0.1", 0), False), (Listening("::1", 0), False), (Listening("0.0.0.0", 0), True),
+        (Listening("127.0.0.1", 0, behind_proxy=True), True),
+    ],
+)  # fmt: skip
+def test_whoever_is_reached_from_elsewhere_hides_the_names_of_its_machine(listening: Listening, hides: bool) -> None:
+    assert hides_hosts(listening) is hides
 
 
 def test_nothing_is_packed_for_who_did_not_ask_for_it(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -165,6 +165,31 @@ def test_a_server_that_hangs_holds_up_no_list_once_it_is_gone() -> None:
         client.portal.call(upstream.look)
         found = listed.result(30)  # not when the gate is opened, nor after the 60 s that a response may take
         assert (found.status_code, found.headers["noetl-missing"]) == (200, "b")
+
+
+def test_of_two_registrations_at_once_all_groups_take_the_same_first() -> None:
+    gate = Event()
+
+    def says(one: Heard, *, holds: bool = False) -> bytes:
+        if holds and one.body == b"first":
+            gate.wait()
+        return whole("{}")
+
+    with ExitStack() as stack:
+        slow = stack.enter_context(impostor(partial(says, holds=True)))
+        other = stack.enter_context(impostor(says))
+        client, _ = stack.enter_context(before(two(slow.url, other.url), []))
+        pool = stack.enter_context(ThreadPoolExecutor(2))
+        stack.callback(gate.set)
+        first = pool.submit(client.post, "/playbooks", content=b"first")
+        waited_for(lambda: [one for one in slow.heard if one.body == b"first"], "it was not sent")
+        second = pool.submit(client.post, "/playbooks", content=b"second")
+        # One that does not wait for the first is over by then, mostly; one that does passes however long this is.
+        wait([second], timeout=0.5)
+        gate.set()
+        assert {first.result(30).status_code, second.result(30).status_code} == {200}
+    for each in (slow, other):
+        assert [one.body for one in each.heard if one.method == "POST"] == [b"first", b"second"]
 
 
 def test_streams_of_events_end_when_a_gateway_leaves() -> None:

@@ -132,7 +132,8 @@ class Gateway:
 
         async def guarded(request: Request) -> Response:
             if self._hosts_hidden and is_loopback(named_host(request)):
-                raise GroupRefusal(problem(403, "this gateway does not answer to a name of its own machine"))
+                text = "this gateway answers to no name of its own machine: have a proxy in front hand on `Host`"
+                raise GroupRefusal(problem(403, text))
             return await way(request)
 
         async def told(request: Request) -> Response:

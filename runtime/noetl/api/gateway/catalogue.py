@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,6 +19,7 @@ class CatalogueOfAll:
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
+        self._one_at_once = asyncio.Lock()
 
     async def put(self, request: Request) -> Response:
         """Have all groups keep what came, one after the other. Raises GroupRefusal where one is gone, or refuses.
@@ -30,6 +33,11 @@ class CatalogueOfAll:
         await self._check_known(request)
         data = await raw_body(request, SOURCE_BYTES)
         asked = AskedOf(request.method, address_of(request), headers_for(request), data)
+        # One after the other: of two at once each group might take another one first, and count versions otherwise.
+        async with self._one_at_once:
+            return await self._put(asked)
+
+    async def _put(self, asked: AskedOf) -> Response:
         said = dict[str, object]()
         for name in self._asking.names:
             try:

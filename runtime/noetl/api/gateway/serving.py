@@ -25,12 +25,18 @@ def serve_gateway(
     asyncio.run(_serve(groups, listening, say, ready))
 
 
+def hides_hosts(listening: Listening) -> bool:
+    """Whether others than this machine reach it. A proxy in front writes the address of the gateway as `Host` unless it
+    is told to hand on that of whoever asks.
+    """
+    return listening.behind_proxy or not is_loopback(listening.host)
+
+
 async def _serve(
     groups: GroupMap, listening: Listening, say: Callable[[str], None], ready: Callable[[str], None]
 ) -> None:
     upstream = Upstream(groups.groups, say)
-    hidden = not is_loopback(listening.host)
-    app = gateway_application(groups, upstream, say, hosts_hidden=hidden)
+    app = gateway_application(groups, upstream, say, hosts_hidden=hides_hosts(listening))
     server = HttpServer(config_of(app, listening, Book(bounds_of(listening, open_files()), say)), upstream.leave)
     with bound_to(listening) as bound:
         host, port = bound.getsockname()[:2]
