@@ -12,7 +12,7 @@ from harness.browsing import Listener, listening
 from noetl.api.bearer_tokens import BearerToken
 from noetl.api.gateway.application import gateway_application
 from noetl.api.gateway.groups import GroupMap, ServerGroup
-from noetl.api.gateway.upstream import Upstream
+from noetl.api.gateway.upstream import GONE, Upstream
 
 HERE = "http://127.0.0.1"
 
@@ -91,6 +91,9 @@ def before(groups: GroupMap, said: list[str], *, hidden: bool = False) -> Iterat
     app = gateway_application(groups, upstream, said.append, hosts_hidden=hidden)
     with TestClient(app, base_url=HERE, raise_server_exceptions=False) as client:
         assert client.portal is not None
-        client.portal.call(upstream.look)
+        for _ in range(20):  # on a machine with much to do a look may have come to nothing
+            client.portal.call(upstream.look)
+            if all(upstream.state(name) != GONE for name in groups.groups):
+                break
         yield client, upstream
         client.portal.call(upstream.close)

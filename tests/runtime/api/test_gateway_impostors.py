@@ -212,7 +212,8 @@ def test_streams_of_events_end_when_a_gateway_leaves() -> None:
         waited_for(lambda: upstream.streams == 1, "no stream is open")
         assert client.portal is not None
         client.portal.call(upstream.leave)
-        assert followed.result(30).text == "event: first\n\n"
+        ended = followed.result(30)  # whether the first event has come by then is no matter
+        assert (ended.status_code, ended.headers["noetl-group"]) == (200, "a")
         assert upstream.streams == 0
 
 
