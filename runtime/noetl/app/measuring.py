@@ -115,6 +115,8 @@ class EventMeasures:
 
     def _forget_run(self, execution: Execution, program: Program, event: Event) -> None:
         """A run, or an iteration, is over, or has become a loop: what of it waited or ran does so no more."""
+        if event.event_type == "loop.iteration.skipped" and "index" in event.data:
+            return  # an item that never began: its event is one of the loop's run, whose other items go on
         for table in (self._ordered, self._started):
             mine = table.get(execution.execution_id, {})
             mine.pop(event.run, None)

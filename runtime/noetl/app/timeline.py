@@ -62,6 +62,8 @@ class Bars:
             case "step.cancelled":
                 self._end(f"step {run}", at, ok=None)
                 self._cut(run, at)
+            case "loop.iteration.skipped" if "index" in event.data:
+                pass  # an item that never began: its event is one of the loop's run, whose other items go on
             case "loop.iteration.skipped" | "loop.iteration.failed":
                 self._cut(run, at)
             case "task.started":

@@ -121,6 +121,8 @@ class TraceReader:
             case "step.cancelled":
                 yield from self._cut(run, event.ts)
                 yield from self._end(step, event.ts, UNSET, "cancelled")
+            case "loop.iteration.skipped" if "index" in event.data:
+                pass  # an item that never began: its event is one of the loop's run, whose other items go on
             case "loop.iteration.failed" | "loop.iteration.skipped":
                 yield from self._cut(run, event.ts)
             case "task.started":
