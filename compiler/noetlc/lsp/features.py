@@ -5,6 +5,7 @@ from pygls import uris
 from pygls.exceptions import JsonRpcInvalidParams
 
 from noetlc.lsp.actions import edit_of
+from noetlc.lsp.carried import CarriedKey
 from noetlc.lsp.cursor import touches
 from noetlc.lsp.files_index import FileIndex, NamedPlaybook, PlaybookCall
 from noetlc.lsp.known import KnownFile
@@ -54,6 +55,9 @@ async def prepare_rename(
     if found is None or found[1].symbol.sort not in RENAMED:
         return None
     one, occurrence = found
+    if (carried := _carried_at(session, params.text_document.uri, params.position)) is not None:
+        at = _at(session, session.index.files()[carried.file])
+        return types.PrepareRenamePlaceholder(at.range(carried.span), carried.name)
     if (asked := _name_in_suite(session, params.text_document.uri, params.position)) is not None:
         at = Positions(asked[0].source, session.encoding)
         return types.PrepareRenamePlaceholder(at.range(asked[1].span), occurrence.symbol.name)
@@ -79,6 +83,9 @@ async def rename(session: EditorSession, params: types.RenameParams) -> types.Wo
         refused = Refused(f"Python code in line {line} asks for `{occurrence.symbol.name}`: it cannot be renamed there")
     if occurrence.symbol.sort == "playbook" and any(session.index.named(params.new_name)):
         refused = Refused(f"there is a playbook `{params.new_name}` already")
+    if refused is None and (path := _path_of_key(known, occurrence.symbol)):
+        why = session.carried.why_kept(one.name, path, occurrence.symbol.name, params.new_name)
+        refused = Refused(why) if why else None
     if refused is None and (where := await _of_several(session, one, occurrence.symbol)):
         refused = Refused(f"{where} means the task `{occurrence.symbol.name}` of several steps: say there of which")
     if refused is None and (why := _in_rows(session, one, occurrence.symbol)):
@@ -190,7 +197,40 @@ async def _symbol_at(session: EditorSession, uri: str, position: types.Position)
     if is_suite(one.name):
         return await _symbol_of_suite(session, uri, position)
     found = occurrence_at(await session.occurrences(one), *session.positions(one).place(position))
-    return (one, found) if found is not None else None
+    if found is not None:
+        return one, found
+    carried = _carried_at(session, uri, position)
+    return await _of_child(session, carried) if carried is not None else None
+
+
+def _carried_at(session: EditorSession, uri: str, position: types.Position) -> CarriedKey | None:
+    """The key at a place that a call brings to its child."""
+    one = session.opened.get(uri)
+    index = session.index.files().get(one.name) if one is not None else None
+    if one is None or index is None:
+        return None
+    return session.carried.at(one.name, *_at(session, index).place(position))
+
+
+async def _of_child(session: EditorSession, carried: CarriedKey) -> tuple[OpenFile, Occurrence] | None:
+    """Where the child declares a key that a call brings."""
+    for file, path in session.carried.children(carried.file, carried.call):
+        one = _file(session, file)
+        known = await session.known(one) if one is not None else None
+        if one is None or known is None:
+            continue
+        for each in await session.occurrences(one):
+            named = (each.symbol.sort, each.symbol.name, each.declares) == ("workload", carried.name, True)
+            if named and _path_of_key(known, each.symbol) == path:
+                return one, each
+    return None
+
+
+def _path_of_key(known: KnownFile | None, symbol: Symbol) -> str:
+    """The path of the playbook that a key of a workload is of; "" of any other symbol."""
+    if known is None or symbol.sort != "workload" or symbol.document >= len(known.documents):
+        return ""
+    return known.documents[symbol.document][1].playbook.path
 
 
 async def _places(
@@ -204,7 +244,13 @@ async def _places(
     at = session.positions(one)  # of the text that the occurrences are of: another one may have come meanwhile
     spans = dict.fromkeys(each.span for each in found)
     places = [types.Location(one.uri, at.range(span)) for span in spans]
-    return places if declaring else [*places, *_places_in_suites(session, one.name, symbol)]
+    if declaring:
+        return places
+    path = _path_of_key(await session.known(one), symbol)
+    carried = dict.fromkeys((each.file, each.span) for each in session.carried.of(one.name, path, symbol.name))
+    files = session.index.files()
+    places += [types.Location(_uri(session, file), _at(session, files[file]).range(span)) for file, span in carried]
+    return [*places, *_places_in_suites(session, one.name, symbol)]
 
 
 def _places_in_suites(session: EditorSession, file: str, symbol: Symbol) -> list[types.Location]:

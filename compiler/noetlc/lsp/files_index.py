@@ -6,10 +6,11 @@ from typing import Generic, TypeVar
 
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
+from noetlc.codegen.child_inputs import CARRIERS
 from noetlc.lsp.completion import referred
 from noetlc.lsp.project import Project
 from noetlc.lsp.repair import BROKEN, repaired
-from noetlc.lsp.symbols import scalars_in
+from noetlc.lsp.symbols import Scalars, scalars_in
 from noetlc.source.decoding import bytes_of
 from noetlc.source.nodes import Mapping, Scalar
 from noetlc.source.text import Source
@@ -34,13 +35,27 @@ class PlaybookCall(NamedTuple):
     caller: str
 
 
+class CarryingCall(NamedTuple):
+    """A call with what it brings to the workload of its child: the child's path as it is written, which may be a
+    template, where that stands, the step, "" in the workbook, and the keys with their places. `open` is the place of
+    a template that says what is brought, None where all keys are written out.
+    """
+
+    path: str
+    span: Span
+    step: str
+    keys: tuple[tuple[str, Span], ...]
+    open: Span | None
+
+
 class FileIndex(NamedTuple):
-    """The playbooks and calls of a file, and the names of all steps in it."""
+    """The playbooks and calls of a file, what the calls bring, and the names of all steps in it."""
 
     source: Source
     playbooks: tuple[NamedPlaybook, ...]
     calls: tuple[PlaybookCall, ...]
     steps: frozenset[str] = frozenset()
+    carrying: tuple[CarryingCall, ...] = ()
 
 
 class ReadFiles(Generic[_T]):
@@ -93,25 +108,48 @@ def indexed(name: str, text: str) -> FileIndex:
     playbooks: list[NamedPlaybook] = []
     calls: list[PlaybookCall] = []
     steps: set[str] = set()
+    carrying: list[CarryingCall] = []
     for root in reading.documents:
         if not isinstance(root, Mapping):
             continue
         own = ""
         found: list[PlaybookCall] = []
         for one in scalars_in(root):
+            if one.is_key or not one.scalar.text:
+                continue
+            is_call = one.path[-1:] == ("path",) and referred(one.levels) == "playbook"
+            if is_call:
+                carrying.append(_carried(reading.source, one))
             # A path that is a template names no file before the run.
-            if one.is_key or not one.scalar.text or "{{" in one.scalar.text:
+            if "{{" in one.scalar.text:
                 continue
             if one.path in (("metadata", "path"), ("path",)):
                 own = own or one.scalar.text
                 playbooks.append(NamedPlaybook(one.scalar.text, _inside(reading.source, one.scalar), root.span))
             elif one.path[:1] == ("workflow",) and len(one.path) == 3 and one.path[2] == "step":
                 steps.add(one.scalar.text)
-            elif one.path[-1:] == ("path",) and referred(one.levels) == "playbook":
+            elif is_call:
                 found.append(PlaybookCall(one.scalar.text, _inside(reading.source, one.scalar), ""))
         # Only now: the path of the playbook may stand below its calls.
         calls += [call._replace(caller=own) for call in found]
-    return FileIndex(reading.source, tuple(playbooks), tuple(calls), frozenset(steps))
+    return FileIndex(reading.source, tuple(playbooks), tuple(calls), frozenset(steps), tuple(carrying))
+
+
+def _carried(source: Source, one: Scalars) -> CarryingCall:
+    """What the call brings whose path a scalar is."""
+    task, step = one.levels[-1].node, one.levels[2].node if len(one.levels) > 2 else None
+    keys: list[tuple[str, Span]] = []
+    open_: Span | None = None
+    for carrier in CARRIERS:
+        value = task.get(carrier) if isinstance(task, Mapping) else None
+        if isinstance(value, Mapping):
+            keys += [(key.text, _inside(source, key)) for key, _ in value.entries]
+        elif value is not None:
+            open_ = open_ or value.span
+    name = step.get("step") if isinstance(step, Mapping) else None
+    return CarryingCall(
+        one.scalar.text, _inside(source, one.scalar), name.text if isinstance(name, Scalar) else "", tuple(keys), open_
+    )
 
 
 def _read(name: str, text: str) -> Reading:

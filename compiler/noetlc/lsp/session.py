@@ -14,6 +14,7 @@ from lsprotocol import types
 
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.extents import Extent
+from noetlc.lsp.carried import CarriedKeys
 from noetlc.lsp.files_index import FilesIndex
 from noetlc.lsp.known import KnownFile, extents_in
 from noetlc.lsp.lasting import Whole, is_broken, with_lasting
@@ -94,6 +95,7 @@ class EditorSession:
         """Take the project of the folders that the editor has open."""
         self.project, self.index = project, FilesIndex(project)
         self.suites = SuitesIndex(project, self.index)
+        self.carried = CarriedKeys(project, self.index)
 
     def positions(self, one: OpenFile) -> Positions:
         """The positions in a file's text."""

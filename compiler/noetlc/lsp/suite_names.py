@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetl_ir.suite import SUFFIXES
+from noetlc.lsp.carried import CarriedKeys
 from noetlc.lsp.cursor import CursorPath
 from noetlc.lsp.files_index import FilesIndex, ReadFiles
 from noetlc.lsp.project import Project
@@ -59,6 +60,7 @@ class SuitesIndex:
     def __init__(self, project: Project, index: FilesIndex) -> None:
         self._project = project
         self._index = index
+        self._carried = CarriedKeys(project, index)
         self._read: ReadFiles[NamedSuite] = ReadFiles(suite_of)
 
     def suites(self) -> dict[str, NamedSuite]:
@@ -71,6 +73,8 @@ class SuitesIndex:
         """
         for name, suite in self.suites().items():
             own = suite.playbook == file
+            if symbol.sort == "workload":
+                yield from ((name, suite, each) for each in self._brought(suite, file, symbol.name))
             if not own and symbol.sort != "playbook" and file not in self.called_by(suite.playbook):
                 continue
             for each in suite.names:
@@ -79,6 +83,15 @@ class SuitesIndex:
                 means = symbol.sort == "playbook" or (own and each.owner in ("", symbol.owner))
                 if means or (each.of_children and self._is_of_child(suite, each, symbol)):
                     yield name, suite, each
+
+    def _brought(self, suite: NamedSuite, file: str, key: str) -> Iterator[SuiteName]:
+        """The places that say what a call of the tested playbook brings to a child in a file under a key."""
+        named = [each for each in suite.names if (each.sort, each.name) == (BROUGHT, key)]
+        index = self._index.files().get(suite.playbook) if named else None
+        for call in index.carrying if index is not None else ():
+            brings = any(each == key for each, _ in call.keys)
+            if brings and any(child == file for child, _ in self._carried.children(suite.playbook, call)):
+                yield from (each for each in named if each.owner in ("", call.step))
 
     def _is_of_child(self, suite: NamedSuite, each: SuiteName, symbol: Symbol) -> bool:
         step = each.name if symbol.sort == "step" else each.owner
@@ -161,6 +174,10 @@ def _meanings(inner: CursorPath, whole: Filled) -> Iterator[tuple[str, str, bool
     if whole.one.is_key:
         if (sort := _KEYS.get(inner[:-1])) is not None:
             yield sort, "", False
+        elif inner[:2] == ("expect", "calls") and inner[3:-1] in _BRINGING:
+            entry = whole.one.levels[len(whole.one.path) - len(inner) + 3].node
+            named = entry.get("step") if isinstance(entry, Mapping) else None
+            yield BROUGHT, named.text if isinstance(named, Scalar) and not has_rows(named.text) else "", False
         return
     match inner:
         case ("outcomes", int(), "step") | ("expect", "calls", int(), "step"):
@@ -183,6 +200,11 @@ _KEYS: dict[tuple[str | int, ...], str] = {
     ("keychain",): "secret",
 }
 """Where keys are names, and of what."""
+
+BROUGHT = "brought"
+"""The sort of a name that a call brings to its child: a key of the child's workload."""
+
+_BRINGING = {("args",), ("fields", "args"), ("fields", "payload")}
 
 
 def _steps_beside(whole: Filled) -> Iterator[str]:
