@@ -53,7 +53,7 @@ class CarriedKeys:
                 return [(found[0], files[found[0]].playbooks[0].path)]
         return []
 
-    def of(self, file: str, path: str, key: str) -> Iterator[CarriedKey]:
+    def of_key(self, file: str, path: str, key: str) -> Iterator[CarriedKey]:
         """Every place that brings a key to the playbook of a path in a file."""
         for name, call in self._calls():
             if any(each == key for each, _ in call.keys) and (file, path) in self.children(name, call):
@@ -61,7 +61,7 @@ class CarriedKeys:
 
     def why_kept(self, file: str, path: str, key: str, new: str) -> str:
         """Why a key of a playbook's workload cannot have another name with its callers; "" where it can."""
-        places = {(each.file, each.span) for each in self.of(file, path, key)}
+        places = {(each.file, each.span) for each in self.of_key(file, path, key)}
         if places and len([*self._index.named(path)]) > 1:
             return f"there are several playbooks `{path}`, and a call means one of them: give them paths of their own"
         for name, call in self._calls():

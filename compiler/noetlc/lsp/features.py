@@ -247,7 +247,7 @@ async def _places(
     if declaring:
         return places
     path = _path_of_key(await session.known(one), symbol)
-    carried = dict.fromkeys((each.file, each.span) for each in session.carried.of(one.name, path, symbol.name))
+    carried = dict.fromkeys((each.file, each.span) for each in session.carried.of_key(one.name, path, symbol.name))
     files = session.index.files()
     places += [types.Location(_uri(session, file), _at(session, files[file]).range(span)) for file, span in carried]
     return [*places, *_places_in_suites(session, one.name, symbol)]

@@ -136,7 +136,7 @@ def indexed(name: str, text: str) -> FileIndex:
 
 
 def _carried(source: Source, one: Scalars) -> CarryingCall:
-    """What the call brings whose path a scalar is."""
+    """The call whose path a scalar is."""
     task, step = one.levels[-1].node, one.levels[2].node if len(one.levels) > 2 else None
     keys: list[tuple[str, Span]] = []
     open_: Span | None = None
