@@ -354,6 +354,23 @@ def test_readers_in_other_processes_see_whole_commits_and_stop_nobody(path: str)
     store.close()
 
 
+def test_one_that_is_refused_the_log_ahead_while_another_makes_it_asks_again() -> None:
+    """SQLite calls no busy handler there."""
+    asked: list[str] = []
+
+    class Refused:
+        def execute(self, text: str) -> sqlite3.Cursor:
+            asked.append(text)
+            if len(asked) < 3:
+                problem = sqlite3.OperationalError("database is locked")
+                problem.sqlite_errorcode = sqlite3.SQLITE_BUSY
+                raise problem
+            return sqlite3.connect(":memory:").execute("SELECT 'wal'")
+
+    assert opening._write_ahead(Refused()) == ("wal",)  # type: ignore[arg-type]
+    assert asked == ["PRAGMA journal_mode = WAL"] * 3
+
+
 def test_two_processes_may_make_the_database_at_once(path: str) -> None:
     script = (
         "import sys; from noetl.ports import ExecutionRow; from noetl.store.sqlite import SqliteStore\n"

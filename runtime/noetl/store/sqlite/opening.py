@@ -7,6 +7,7 @@ it into the database and deletes it as soon as the last connection closes. So it
 
 import os
 import sqlite3
+import time
 
 from noetl.host.disk_space import FULL
 from noetl.host.engine_files import make_folder, touch
@@ -106,12 +107,26 @@ def _prepare(cursor: sqlite3.Cursor, path: str) -> str | None:
     # Nothing is written before it is known whose database this is, and that its log is whole.
     schema.version_of(cursor, path)
     left = wal.tail(cursor, path)
-    if cursor.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+    if _write_ahead(cursor) != ("wal",):
         raise StoreFailure(f"{path}: SQLite cannot keep a write-ahead log there")
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
     schema.migrate(cursor, path)
     return _drop(cursor, path, left) if left.torn else None
+
+
+def _write_ahead(cursor: sqlite3.Cursor) -> object:
+    """Have a log written ahead; what the mode is then."""
+    until = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            return cursor.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            # SQLite itself does not wait here for others that make a new database at the same time: of two that hold
+            # the lock of readers and want that of a writer it refuses one at once.
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 def _drop(cursor: sqlite3.Cursor, path: str, left: wal.Tail) -> str | None:
