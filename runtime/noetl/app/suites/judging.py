@@ -36,7 +36,8 @@ class Failure(NamedTuple):
 def failures_of(case: SuiteCase, ran: Ran) -> tuple[Failure, ...]:
     """The failures of a run of a case, in the order of its expectations."""
     found = [Failure(text, case.span, _place(ran.program.plan, step, task)) for text, step, task in ran.wrong]
-    if ran.ending is None:
+    # Behind a missing outcome everything differs by that alone.
+    if ran.ending is None or ran.by_case is not None:
         return tuple(found)
     asked = {each.what for each in case.expected}
     # A run that fails although nobody said that it should is what a test is there to tell.

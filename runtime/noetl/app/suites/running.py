@@ -52,6 +52,7 @@ class Ran(NamedTuple):
     and of which one is asked. `wrong` are sentences about the case that make it fail whatever it expects, each with the
     step and task that it is about. `untaken` are the signals with a key that no wait got: the number of each in the
     script, and a sentence. `below` are the waits of children that none has ended: the time of each, and its call.
+    `by_case` is the number of events before the first attempt without an outcome ended, None where each has one.
     """
 
     status: str
@@ -68,6 +69,12 @@ class Ran(NamedTuple):
     waits: tuple[str, ...] = ()
     untaken: tuple[tuple[int, str], ...] = ()
     below: tuple[tuple[int, dict[str, Json]], ...] = ()
+    by_case: int | None = None
+
+    @property
+    def decided(self) -> tuple[Event, ...]:
+        """The events that the case itself brought about: those before an outcome was missing."""
+        return self.log[: self.by_case]
 
 
 class _Watch:
@@ -83,10 +90,14 @@ class _Watch:
         self.calls: list[dict[str, Json]] = []
         self.again: Counter[tuple[str, str, str]] = Counter()  # what began since then: step, task, kind
         self.below: dict[tuple[str, str], tuple[int, dict[str, Json]]] = {}
+        self.by_case: int | None = None
         self.why = ""
 
     def event(self, execution: Execution, program: Program, event: Event) -> None:
         self._count += 1
+        # Whatever comes behind it, in a child, too, comes of what is missing and not of the case.
+        if self.by_case is None and _is_unlisted(event):
+            self.by_case = len(self.log)
         if execution.execution_id == ROOT:
             self.log.append(event)
             if event.event_type == "task.started" and isinstance(called := event.data.get("call"), dict):
@@ -217,7 +228,15 @@ def _ran(runtime: Runtime, driver: Driver, watch: _Watch, script: Script, case: 
         results, dict(execution.ctx), script.ledger.uses, script, tuple(dict.fromkeys(wrong)),
         tuple(f"{row.place}: {row.text}" for row in rows_of(program, execution)) if status == "waiting" else (),
         tuple([(signal.number, text) for signal, text in untaken(runtime, ROOT, script)]), tuple(watch.below.values()),
+        watch.by_case,
     )  # fmt: skip
+
+
+def _is_unlisted(event: Event) -> bool:
+    """Whether an attempt ended that the script has no outcome for."""
+    outcome = event.data.get("outcome") if event.event_type in ("task.done", "retry.started") else None
+    error = outcome.get("error") if isinstance(outcome, dict) else None
+    return isinstance(error, dict) and error.get("code") == "script.unlisted"
 
 
 def _unlisted(call: ToolCall) -> str:

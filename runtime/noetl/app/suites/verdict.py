@@ -63,16 +63,16 @@ def judged_case(suite: Suite, program: Program, number: int, beside: Path, folde
 
 
 def fired_in(ran: Ran) -> frozenset[str]:
-    """The transitions of the plan's net that fired in a run."""
+    """The transitions of the plan's net that fired in a run, as long as the case decided it."""
     transitions = ran.program.plan.net.transitions
     return frozenset(
-        transitions[each].id for each in {firing.transition for event in ran.log for firing in event.fired}
+        transitions[each].id for each in {firing.transition for event in ran.decided for firing in event.fired}
     )
 
 
 def rules_in(ran: Ran) -> frozenset[tuple[int, int]]:
-    """The rules that decided in a run, as (task, rule)."""
-    ends = [event for event in ran.log if event.event_type in ("task.done", "retry.started")]
+    """The rules that decided in a run, as (task, rule), as long as the case decided it."""
+    ends = [event for event in ran.decided if event.event_type in ("task.done", "retry.started")]
     found = [(event.task, event.data.get("rule")) for event in ends]
     return frozenset((task, rule) for task, rule in found if isinstance(rule, int) and rule >= 0)
 

@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from harness.suites import brought, case, run_tests, told
+from harness.running import HEAD
+from harness.suites import brought, case, failing, run_tests, told
 
 ROWS = {"result": [3, 4]}
 BUSY = {"status": "error", "http": {"status": 503}, "error": {"code": "http.status"}}
@@ -24,6 +25,50 @@ def test_coverage_counts_parts_that_can_happen_and_did(tmp_path: Path) -> None:
         "    orders.yaml:26:5: step quiet",
         "    orders.yaml:27:11: outcome quiet / quiet_task: ok",
     ]
+
+
+MENDED = """
+workflow:
+  - step: start
+    tool: {kind: http, url: "https://example.org"}
+    next: {arcs: [{step: mend, when: "{{ event.name == 'step.failed' }}"}, {step: done}]}
+  - step: mend
+    tool: {kind: noop}
+  - step: done
+    tool: {kind: noop}
+"""
+
+
+def test_what_only_a_missing_outcome_reached_is_not_covered(tmp_path: Path) -> None:
+    text = json.dumps({"cases": [{"case": "forgotten", "expect": {"status": "completed"}}]})
+    done = told(tmp_path, text, "--coverage", playbook=MENDED)
+    assert done.returncode == 1
+    # By hand: the step begins, and what comes behind it no case has brought about.
+    assert "  steps 1 of 3, arcs 0 of 2, branches 0 of 1, outcomes 0 of 4" in done.stdout.splitlines()
+    outcomes = [{"step": "start", "outcome": {"status": "error", "error": {"code": "http.status"}}}]
+    failed = told(tmp_path, case({"status": "completed"}, outcomes=outcomes), "--coverage", playbook=MENDED)
+    assert "  steps 2 of 3, arcs 1 of 2, branches 0 of 1, outcomes 2 of 4" in failed.stdout.splitlines()
+
+
+CALLER = """
+workflow:
+  - step: start
+    tool: {kind: playbook, path: t/child}
+    next: {arcs: [{step: mend, when: "{{ event.name == 'step.failed' }}"}]}
+  - step: mend
+    tool: {kind: noop}
+"""
+
+
+def test_what_a_missing_outcome_of_a_child_reached_is_not_covered(tmp_path: Path) -> None:
+    (tmp_path / "child.yaml").write_text(
+        HEAD + "workflow:\n  - {step: start, tool: {kind: shell, command: a}}\n", "utf-8"
+    )
+    text = json.dumps({"cases": [{"case": "forgotten", "expect": {"status": "completed"}}]})
+    done = told(tmp_path, text, "--coverage", "--path", ".", playbook=CALLER)
+    (message,) = failing(done)
+    assert message.startswith("no outcome fits")
+    assert "  steps 1 of 2, arcs 0 of 1" in done.stdout
 
 
 def test_too_little_coverage_fails(tmp_path: Path) -> None:

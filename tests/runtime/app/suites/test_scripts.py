@@ -54,6 +54,14 @@ def test_what_has_an_effect_outside_is_never_real_unless_said(tmp_path: Path) ->
     assert "`- {step: start, task: fetch, outcome: {result: …}}`" in message
 
 
+def test_a_missing_outcome_is_one_failure_whatever_is_expected(tmp_path: Path) -> None:
+    expected = {"status": "completed", "steps": ["start", "store"], "result": {"sum": 7}, "ctx": {"count": 2}}
+    error = {"status": "failed", "error": {"code": "orders.none", "step": "start", "task": "fetch"}}
+    for each in (expected, error):
+        (message,) = failing(told(tmp_path, case(each)))
+        assert message.startswith("no outcome fits `start / fetch` (kind `http`, attempt 1)")
+
+
 def test_a_failure_arc_does_not_hide_that_an_outcome_is_missing(tmp_path: Path) -> None:
     playbook = """
 workflow:
