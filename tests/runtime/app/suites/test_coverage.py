@@ -62,7 +62,7 @@ workflow:
 
 def test_what_a_missing_outcome_of_a_child_reached_is_not_covered(tmp_path: Path) -> None:
     (tmp_path / "child.yaml").write_text(
-        HEAD + "workflow:\n  - {step: start, tool: {kind: shell, command: a}}\n", "utf-8"
+        HEAD.replace("t/t", "t/child") + "workflow:\n  - {step: start, tool: {kind: shell, command: a}}\n", "utf-8"
     )
     text = json.dumps({"cases": [{"case": "forgotten", "expect": {"status": "completed"}}]})
     done = told(tmp_path, text, "--coverage", "--path", ".", playbook=CALLER)
