@@ -369,6 +369,14 @@ MEANING_CODES: dict[str, Code] = {
         "tool: {kind: playbook, path: jobs/report, args: {day: monday}}",
         "Where another playbook has that path where it runs.",
     ),
+    "NL696": Code(
+        "unread-argument", W, "A call that brings what its child does not read",
+        "The child has no such key in its workload and reads none of that name: it goes on with its own default,\n"
+        "and its result is another one than the caller believes.",
+        "tool: {kind: playbook, path: jobs/sum, args: {quantity: 1}}     # workload: {qty: 0}",
+        "tool: {kind: playbook, path: jobs/sum, args: {qty: 1}}",
+        "Where the child is to read it in a later version.",
+    ),
     # NL9yy: what lowering did to older constructs, by class, and what it could not lower.
     "NL903": Code(
         "not-lowered", E, "A construct that has no canonical form",

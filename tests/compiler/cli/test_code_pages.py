@@ -38,6 +38,7 @@ CHILDREN = {
     "load": START,
     "broken": "workflow: []\n",
     "b": f"{START}  tool: {{kind: playbook, path: t/t}}\n",
+    "sum": f"workload: {{qty: 0}}\n{START}  tool: {{kind: noop, result: '{{{{ workload.qty }}}}'}}\n",
     "report": f"executor: {{spec: {{inputs: {{day: {{type: string}}}}}}}}\nworkload: {{day: x}}\n{START}",
 }
 """Children in the catalogue, by the end of their path."""
@@ -162,6 +163,7 @@ CASES = {
     "NL692": Case(STEP, "tool: {kind: playbook, path: jobs/load}"),
     "NL693": Case(STEP),
     "NL695": Case(STEP),
+    "NL696": Case(STEP),
     "NL901": Case(STEP),
     "NL903": Case(STEP, "tool: {kind: noop}"),
     "NL910": Case(STEP),
