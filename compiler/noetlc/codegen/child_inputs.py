@@ -66,7 +66,7 @@ def _faults(task: Task, path: str, child: Playbook, inputs: dict[str, Input]) ->
 
 
 def _unread(task: Task, path: str, child: Playbook) -> Iterator[Diagnostic]:
-    """What a call brings that its child neither has nor reads: the child goes on with its defaults."""
+    """The names that a call brings and its child neither has nor reads: the child goes on with its defaults."""
     known = workload_names(child)
     strange = [name for name in _brought(task) or {} if name not in known]
     if not strange:
