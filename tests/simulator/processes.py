@@ -15,8 +15,9 @@ from noetl.app.task_environment import TaskEnvironments
 from noetl.engine.program import Program
 from noetl.ports import Blobs
 from noetl.ports.needs import Needs
+from noetl.server.bulkhead import EventObserver
 from noetl.server.children import NotFound
-from noetl.server.control import ControlPlane, EventObserver
+from noetl.server.control import ControlPlane
 from noetl.server.journal import Batching
 from noetl.server.namespaces.shares import NamespaceShares
 from noetl.server.service import Service

@@ -12,6 +12,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from harness.invariants import state_of
+from noetl.app.picture import rows_of
 from noetl.engine.execution import WHOLE, Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
@@ -138,6 +139,7 @@ class World:
         self.logs: dict[str, list[Event]] = {}
         self._numbers = Counter[str]()
         self._is_troubled = True
+        self._wrong: list[Exception] = []
         self._calm_at = setting.troubled
         self.servers = [self._new_server() for _ in range(setting.servers)]
         pools = ["default", "blue"] if play.play.name == "pools" else ["default"]
@@ -153,6 +155,8 @@ class World:
         over_at = self.timeline.now
         while self.timeline.now < over_at + QUIET:
             self.timeline.advance()
+        if self._wrong:
+            raise AssertionError(f"a watcher saw what must not be: {self._wrong[0]!r}") from self._wrong[0]
         return self._checked()
 
     def _plan(self) -> None:
@@ -322,7 +326,13 @@ class World:
             server.disk.heal()
 
     def _observe(self, server: str, execution: Execution, program: Program, event: Event) -> None:
-        self._check_timers(server, execution, event)
+        try:
+            self._check_timers(server, execution, event)
+            # Whatever stands can be shown.
+            for _ in rows_of(program, execution):
+                pass
+        except Exception as problem:  # a server goes on whatever a watcher raises
+            self._wrong.append(problem)
         if event.event_type == "playbook.processed":
             self._live[execution.execution_id] = state_of(execution)
             self._over_at.setdefault(execution.execution_id, self.timeline.now)

@@ -23,7 +23,8 @@ from noetl.engine.program import Program
 from noetl.ports import Clock, MailboxFull
 from noetl.ports.bus import STOPS, Bus
 from noetl.ports.output import OutputChunk
-from noetl.server.control import ControlPlane, EventObserver
+from noetl.server.bulkhead import EventObserver
+from noetl.server.control import ControlPlane
 from noetl.server.execution import Ask
 from noetl.server.journal import BEFORE_EFFECTS, EVERY_EVENT, EVERY_ROUND, Batching, Keep
 from noetl.server.signal_secrets import SignalRedactor

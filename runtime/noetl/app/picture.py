@@ -257,6 +257,8 @@ def _task(program: Program, execution: Execution, key: str, region: Region) -> I
     """A task that waits: for its next attempt, after a jump with a delay, or parked for a child or signal."""
     if region.task < 0 or region.phase not in ("due", "parked"):
         return
+    if region.phase == "parked" and key not in execution.parked:
+        return  # called off: it waits for nothing any more, and others are waited for
     data: dict[str, Json] = {
         "step": _name(program, region.step),
         "step_run_id": step_run_of(key),

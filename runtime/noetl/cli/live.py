@@ -70,7 +70,11 @@ class Live:
         wall = time.time_ns() // 1000
         if self._now < wall - 10 * 365 * 86_400_000_000:
             wall = self._now  # a virtual clock, which begins at 0
-        self._area.draw(self._picture(wall))
+        try:
+            lines = self._picture(wall)
+        except Exception as error:  # the run goes on, whatever is shown of it
+            lines = [f"what goes on now cannot be shown ({type(error).__name__}): please report"]
+        self._area.draw(lines)
 
     def _picture(self, now: int) -> list[str]:
         lines = []

@@ -13,7 +13,6 @@ also go on when a turn raises what no turn may raise: that execution ends with `
 from collections.abc import Callable
 
 from noetl.engine.effects import resume_with, unbegun
-from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.host.engine_faults import fault_of
@@ -23,7 +22,7 @@ from noetl.ports.bus import Bus
 from noetl.ports.idempotency import StartKey
 from noetl.ports.mailbox import Letter
 from noetl.server.agenda import Agenda
-from noetl.server.bulkhead import Bulkhead
+from noetl.server.bulkhead import Bulkhead, EventObserver, Watchers
 from noetl.server.child_calls import ChildCalls
 from noetl.server.children import AwaitedChildren, ChildCaller, missed, outcome_of
 from noetl.server.dues import ClockSetting
@@ -45,9 +44,6 @@ from noetl_ir.evaluate.work import SLICE, spent
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from noetl_ir.orders import Answer, Order, RunPipeline, Said, StartChild, StopPipeline
-
-EventObserver = Callable[[Execution, Program, Event], None]
-"""Called with every event once it is on disk."""
 
 
 class ControlPlane:
@@ -95,7 +91,7 @@ class ControlPlane:
         self._wall = wall
         self._find = find
         self._load = load
-        self._observe = observe
+        self._watchers = Watchers(observe, say)
         self._secrets = secrets
         self._inbox = Inbox(store, self._steady, secrets)
         self._agenda = Agenda()
@@ -473,9 +469,7 @@ class ControlPlane:
 
     def _tell(self, owned: OwnedExecution, events: list[Event]) -> None:
         """Whoever watches hears of events that are on disk."""
-        with Bulkhead(self._fault, owned):
-            for event in events:
-                self._observe(owned.execution, owned.program, event)
+        self._watchers.tell(owned, events)
 
     def _after(self, owned: OwnedExecution, events: list[Event], orders: list[Order]) -> None:
         with Bulkhead(self._fault, owned):

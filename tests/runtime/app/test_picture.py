@@ -44,6 +44,37 @@ def test_a_wait_whose_signal_has_come_says_so_until_a_worker_has_it() -> None:
     ]  # fmt: skip
 
 
+FORK = """
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: bad}, {step: slow}, {step: waits}, {step: calls}]}}
+  - {step: bad, tool: {name: f, kind: http, url: "http://x/bad"}}
+  - {step: slow, tool: {name: s, kind: http, url: "http://x/slow"}}
+  - {step: waits, tool: {name: w, kind: wait, events: [go], timers: {t: 3600}}}
+  - {step: calls, tool: {name: w, kind: wait, timers: {t: 3600}}}
+"""
+
+
+def test_what_was_called_off_waits_for_nothing_while_others_end() -> None:
+    outcomes = [
+        {"step": "bad", "visit": 1, "attempt": 1, "takes": 1, "outcome": {"status": "error"}},
+        {"step": "slow", "visit": 1, "attempt": 1, "takes": 9, "outcome": {"result": 1}},
+    ]
+    ran = run(FORK, {"outcomes": outcomes})
+    assert ran.status == "failed"
+    folded = Execution("e1", ran.program)
+    waited, called_off = list[int](), list[int]()
+    for position, event in enumerate(ran.log):
+        evolve(ran.program, folded, event)
+        parked = [key for key, region in folded.regions.items() if region.phase == "parked"]
+        rows = [row.what for row in rows_of(ran.program, folded)]
+        if parked and not folded.parked:
+            called_off.append(position)
+            assert "wait" not in rows
+        elif parked:
+            waited.append(rows.count("wait"))
+    assert max(waited) == 2 and called_off, "the step that is at work holds up the end"
+
+
 def test_a_poll_says_its_round_and_a_retry_its_attempt() -> None:
     bad, wait, done = {"status": "error"}, {"result": {"done": False}}, {"result": {"done": True}}
     outcomes = [(1, 1, wait), (2, 1, bad), (2, 2, wait), (3, 1, done)]

@@ -8,6 +8,7 @@ from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
+from noetl.server.bulkhead import Watchers
 from noetl.server.execution import Ask
 from noetl.worker.scripted import read_script
 from noetl_ir.events import Event
@@ -74,7 +75,7 @@ def test_a_pause_holds_a_child_that_was_called_off_and_its_end_lets_it_go_on() -
                 if event.event_type == "phase.started" and execution.execution_id != "e1":
                     control.ask("e1", Ask("pause"))
 
-            control._observe = observe
+            control._watchers = Watchers(observe, lambda line: None)
             assert driver.embedded.start(program, "e1", Request({}, scripted=True)) == "paused"
         [child] = [row for row in runtime.store.executions() if row.execution_id != "e1"]
         assert child.status == "paused"
