@@ -27,7 +27,10 @@ ENDINGS = {"plan": ".ir", "json": ".ir.json", "canonical": ".canonical.yaml"}
 @click.command("compile", short_help="Compile playbooks to plans.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option(
-    "-o", "--output", metavar="OUT", help="The file, for several inputs the folder, to write; - is standard output."
+    "-o",
+    "--output",
+    metavar="OUT",
+    help="The file to write, for several inputs the folder, which is made; - is standard output.",
 )
 @click.option("--format", "form", type=click.Choice(list(ENDINGS)), default="plan", help="What to write.")
 @click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
@@ -80,11 +83,24 @@ def compile_files(
         return BROKEN if broken else 1
     # Written at the end: all or nothing.
     for place, data in outputs.items():
+        if place != STANDARD_INPUT and output is not None and os.path.dirname(place) == output.rstrip(_SLASHES):
+            _make_folder(output)
         put(place, data)
     return 0
 
 
 COMMAND = compile_files
+
+_SLASHES = os.sep + (os.altsep or "")
+_ENDS = tuple(_SLASHES)
+
+
+def _make_folder(name: str) -> None:
+    """Make the folder of the outputs, where it is not there. Raises UsageError."""
+    try:
+        os.makedirs(name, exist_ok=True)
+    except OSError as problem:
+        raise click.UsageError(f"-o: the folder {name!r} cannot be made: {problem.strerror}") from None
 
 
 def _emitted(compiled: Compiled, form: str) -> list[bytes]:
@@ -129,12 +145,13 @@ def _target(name: str, output: str | None, form: str, *, several: bool) -> str:
     """The output file of an input, before its documents are told apart."""
     if output is None:
         return STANDARD_INPUT if name == STANDARD_INPUT else os.path.splitext(name)[0] + ENDINGS[form]
-    if output == STANDARD_INPUT or not (several or os.path.isdir(output)):
+    is_folder = several or os.path.isdir(output) or output.endswith(_ENDS)
+    if output == STANDARD_INPUT or not is_folder:
         return output
-    if not os.path.isdir(output):
-        raise click.UsageError(f"-o: several files need a folder, and {output!r} is none")
+    if os.path.exists(output) and not os.path.isdir(output):
+        raise click.UsageError(f"-o: several files need a folder, and {output!r} is a file")
     base = "stdin" if name == STANDARD_INPUT else os.path.splitext(os.path.basename(name))[0]
-    return os.path.join(output, base + ENDINGS[form])
+    return os.path.join(output.rstrip(_SLASHES) or output, base + ENDINGS[form])
 
 
 def _named(target: str, documents: list[bytes], form: str) -> list[tuple[str, bytes]]:

@@ -84,8 +84,14 @@ def _branch(r: Reader, node: Node) -> Branch | None:
     if not isinstance(node, Mapping):
         wrong_shape(r, node, "a branch", "`{when: …, then: […]}` or `{else: {then: […]}}`")
         return None
-    stray_keys(r, "rule", node, ("when", "then", "else"))
+    # `do` is told by itself, in one sentence.
+    stray_keys(r, "rule", node, ("when", "then", "else", "do"))
     other, when = node.get("else"), node.get("when")
+    if (do := node.key("do") or _decision(other) or _decision(node.get("then"))) is not None:
+        r.report(
+            "NL109", "a branch of `choose` has tasks: `do` decides in the rules of a task", do.span, help=_OF_TASKS
+        )
+        return None
     if node.key("else") is not None:
         if when is not None:
             r.report("NL109", "a branch has either `when` or `else`", node.span, help="make two branches of them")
@@ -100,6 +106,17 @@ def _branch(r: Reader, node: Node) -> Branch | None:
     guard = read_guard(r, when, "`when`")
     tasks = _tasks(r, node.get("then"), node.span)
     return None if guard is None else Branch(guard, tasks, node.span)
+
+
+def _decision(node: Node | None) -> Scalar | None:
+    """The `do` of a rule that stands where tasks do."""
+    return node.key("do") if isinstance(node, Mapping) and node.get("kind") is None else None
+
+
+_OF_TASKS = (
+    "write `then: [{name: …, kind: …}]`; what a task comes to is decided by its own "
+    "`spec: {policy: {rules: [{when: …, then: {do: …}}]}}`"
+)
 
 
 def _parts(r: Reader, node: Node, word: str, known: tuple[str, ...]) -> dict[str, Node]:

@@ -74,10 +74,11 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
     """
     data = read_input(name)
     if data.startswith(MAGIC):
-        return PlanSource(data, compiled=False, sources=_sources_beside(name))
+        return PlanSource(data, compiled=False, sources=_sources_beside(name, data))
     # A playbook in JSON is YAML too, and goes to the compiler: only the name of the format tells the two apart.
     if data.lstrip()[:1] == b"{" and b'"noetl-plan"' in data:
-        return PlanSource(_from_json(name, data), compiled=False, sources=_sources_beside(name))
+        plan = _from_json(name, data)
+        return PlanSource(plan, compiled=False, sources=_sources_beside(name, plan))
     from pathlib import Path
 
     from noetl.clients.compiler import CompileError, compile_playbook
@@ -92,19 +93,30 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
     return PlanSource(made.plan, compiled=True, sources=made.sources)
 
 
-def _sources_beside(name: str) -> dict[str, bytes]:
-    """The sources that `noetlc compile --sources` wrote beside the file of a plan; none where there are none."""
-    from noetl_ir.plan_sources import ENDING, BadSources, read_sources
+def _sources_beside(name: str, plan: bytes) -> dict[str, bytes]:
+    """The sources that `noetlc compile --sources` wrote beside the file of a plan; none where there are none. That some
+    are of other plans, as when only one of the two files was written again, is told.
+    """
+    from noetl_ir.plan_sources import ENDING, BadSources, read_sources, sourced_plans
 
     beside = name + ENDING
     if name == STANDARD_INPUT or not os.path.isfile(beside):
         return {}
     try:
-        return read_sources(read_input(beside))[0]
+        found = read_sources(read_input(beside))[0]
     except BadSources as problem:
         raise Problem(
             f"{escaped(beside)}: {problem}; write it again with `noetlc compile --sources`, or remove it"
         ) from None
+    own = {one.digest for one in sourced_plans(plan, found)}
+    if len(own) < len(found):
+        whose = "are of other plans" if not own else "are in part of other plans"
+        click.echo(
+            f"warning: {escaped(beside)}: the sources {whose}, and are passed over: "
+            "write both again with `noetlc compile --sources`",
+            err=True,
+        )
+    return found
 
 
 def program_from(runtime: Runtime, found: PlanSource) -> Program:

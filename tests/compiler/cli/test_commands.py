@@ -56,6 +56,28 @@ def test_sources_need_a_plan_to_lie_beside(run: Run, words: tuple[str, ...]) -> 
     assert files() == ["a.yaml"]
 
 
+def test_the_folder_of_outputs_is_made(run: Run) -> None:
+    put("a.yaml", GOOD)
+    put("b.yaml", GOOD)
+    assert run("compile", "a.yaml", "b.yaml", "-o", "new/out/") == (0, "", "")
+    assert run("compile", "a.yaml", "-o", "one/") == (0, "", "")
+    assert run("compile", "a.yaml", "b.yaml", "-o", "other", "--sources") == (0, "", "")
+    made = [name for name in files() if "/" in name]
+    assert made == [
+        "new/out/a.ir", "new/out/b.ir", "one/a.ir", "other/a.ir", "other/a.ir.sources", "other/b.ir",
+        "other/b.ir.sources",
+    ]  # fmt: skip
+    done = run("compile", "a.yaml", "b.yaml", "-o", "a.yaml")
+    assert done.status == 2 and "'a.yaml' is a file" in done.err
+
+
+def test_no_folder_is_made_for_what_does_not_compile(run: Run) -> None:
+    put("a.yaml", GOOD)
+    put("b.yaml", BAD)
+    assert run("compile", "a.yaml", "b.yaml", "-o", "out/").status == 1
+    assert not Path("out").exists()
+
+
 def test_a_failed_compile_writes_nothing(run: Run) -> None:
     put("a.yaml", GOOD)
     put("b.yaml", BAD)

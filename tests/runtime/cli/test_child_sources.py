@@ -95,7 +95,12 @@ def test_a_plan_takes_along_the_sources_that_lie_beside_it(home: "Home", family:
     assert LINE in home.run("run", "p.ir", "--store", "sqlite:///b.db").stdout
     # Of another plan they say nothing, and no plan is told to be of a source that is not its own.
     (family / "p.ir.sources").write_bytes(write_sources({"0a" * 32: b"a: 1"}))
-    assert LINE not in home.run("run", "p.ir", "--store", "sqlite:///c.db").stdout
+    done = home.run("run", "p.ir", "--store", "sqlite:///c.db")
+    assert LINE not in done.stdout
+    assert done.stderr.splitlines()[0] == (
+        "warning: p.ir.sources: the sources are of other plans, and are passed over: "
+        "write both again with `noetlc compile --sources`"
+    )
     (family / "p.ir.sources").write_bytes(b"NOETLSRC\x01\0\0\0\x01")
     done = home.run("run", "p.ir")
     assert done.returncode == 1
