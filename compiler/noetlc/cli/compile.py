@@ -30,7 +30,7 @@ ENDINGS = {"plan": ".ir", "json": ".ir.json", "canonical": ".canonical.yaml"}
     "-o",
     "--output",
     metavar="OUT",
-    help="The file to write, for several inputs the folder, which is made; - is standard output.",
+    help="The file to write, for several inputs the folder, which FOLDER/ makes; - is standard output.",
 )
 @click.option("--format", "form", type=click.Choice(list(ENDINGS)), default="plan", help="What to write.")
 @click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
@@ -145,11 +145,14 @@ def _target(name: str, output: str | None, form: str, *, several: bool) -> str:
     """The output file of an input, before its documents are told apart."""
     if output is None:
         return STANDARD_INPUT if name == STANDARD_INPUT else os.path.splitext(name)[0] + ENDINGS[form]
-    is_folder = several or os.path.isdir(output) or output.endswith(_ENDS)
-    if output == STANDARD_INPUT or not is_folder:
+    is_folder = os.path.isdir(output) or (output.endswith(_ENDS) and not os.path.exists(output.rstrip(_SLASHES)))
+    if output == STANDARD_INPUT or not (several or is_folder):
         return output
-    if os.path.exists(output) and not os.path.isdir(output):
-        raise click.UsageError(f"-o: several files need a folder, and {output!r} is a file")
+    if not is_folder:
+        isnt = (
+            "a file" if os.path.exists(output.rstrip(_SLASHES)) else f"none: write {output + os.sep!r} to have it made"
+        )
+        raise click.UsageError(f"-o: several files need a folder, and {output!r} is {isnt}")
     base = "stdin" if name == STANDARD_INPUT else os.path.splitext(os.path.basename(name))[0]
     return os.path.join(output.rstrip(_SLASHES) or output, base + ENDINGS[form])
 

@@ -210,12 +210,18 @@ def _generate(playbook: str, folders: tuple[Path, ...], output: str | None) -> i
 
 def _record(execution: str, url: str, output: str | None) -> int:
     from noetl.app.suites.recording import recorded_suite
+    from noetl.ports import Wanted
 
     with existing_runtime(url) as runtime:
         row = row_of(runtime, execution)
         if row.ended is None:
             raise Problem(f"execution {row.execution_id} is not over: there is no end yet that a run could be held to")
-        _put_new(output, recorded_suite(runtime, row))
+        text = recorded_suite(runtime, row)
+        _put_new(output, text)
+        if runtime.store.executions(Wanted(parent=row.execution_id, limit=1)):
+            click.echo(
+                "note: what the playbooks that it called came to is not recorded: write their outcomes", err=True
+            )
     return 0
 
 

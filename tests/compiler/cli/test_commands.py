@@ -61,7 +61,7 @@ def test_the_folder_of_outputs_is_made(run: Run) -> None:
     put("b.yaml", GOOD)
     assert run("compile", "a.yaml", "b.yaml", "-o", "new/out/") == (0, "", "")
     assert run("compile", "a.yaml", "-o", "one/") == (0, "", "")
-    assert run("compile", "a.yaml", "b.yaml", "-o", "other", "--sources") == (0, "", "")
+    assert run("compile", "a.yaml", "b.yaml", "-o", "other/", "--sources") == (0, "", "")
     made = [name for name in files() if "/" in name]
     assert made == [
         "new/out/a.ir", "new/out/b.ir", "one/a.ir", "other/a.ir", "other/a.ir.sources", "other/b.ir",
@@ -69,6 +69,8 @@ def test_the_folder_of_outputs_is_made(run: Run) -> None:
     ]  # fmt: skip
     done = run("compile", "a.yaml", "b.yaml", "-o", "a.yaml")
     assert done.status == 2 and "'a.yaml' is a file" in done.err
+    done = run("compile", "a.yaml", "b.yaml", "-o", "none")
+    assert done.status == 2 and "write 'none/' to have it made" in done.err
 
 
 def test_no_folder_is_made_for_what_does_not_compile(run: Run) -> None:

@@ -29,6 +29,7 @@ from noetl_ir.plan import Plan
 from noetl_ir.registry import load
 from noetl_ir.suite import PURE_KINDS, REAL_KINDS
 
+CALL = "playbook"
 LEFT_TO_RUN = frozenset((*PURE_KINDS, *REAL_KINDS))
 _Attempt: TypeAlias = tuple[str, int, int, int]
 """The step run with its iteration, the number of the task in the plan, its visit, its attempt."""
@@ -49,6 +50,7 @@ def recorded_suite(runtime: Runtime, row: ExecutionRow) -> str:
         expect["error"] = {key: failure[key] for key in ("code", "step", "task") if failure.get(key) is not None}
     if row.status == "completed" and snapshot.execution.has_result:
         expect["result"] = result_of(runtime, row, None)
+    called = called_in(log, plan)
     invented, hide = InventedSecrets(plan), _hiding(runtime, snapshot)
 
     def written(value: Json) -> Json:
@@ -57,7 +59,7 @@ def recorded_suite(runtime: Runtime, row: ExecutionRow) -> str:
     payload, told = written(request), written(expect)
     case = WrittenCase(
         f"execution {row.execution_id}",
-        "",
+        str(written(_remark(called))),
         payload if isinstance(payload, dict) else {},
         [written(each) for each in _outcomes(runtime, snapshot, log)],
         [written(each) for each in _signals(runtime, row.execution_id, log, begun)],
@@ -68,6 +70,33 @@ def recorded_suite(runtime: Runtime, row: ExecutionRow) -> str:
     if invented.keychain:
         head += "\nSecrets are masked in the log: those here are invented."
     return suite_text(head, plan.source, [case], keychain=invented.keychain)
+
+
+def called_in(log: list[Event], plan: Plan) -> tuple[str, ...]:
+    """The playbooks that an execution called, each with its step: the path as the call has it."""
+    found: dict[str, None] = {}
+    for event in log:
+        if event.event_type == "task.started" and plan.tasks[event.task].kind == CALL:
+            call = event.data.get("call")
+            path = call.get("path") if isinstance(call, dict) else None
+            step = plan.steps[event.step].name
+            found[f"`{path}` (step `{step}`)" if isinstance(path, str) else f"that of step `{step}`"] = None
+    return tuple(found)
+
+
+def _remark(called: tuple[str, ...]) -> str:
+    """Words for the head of a case that called playbooks; "" of one that did not."""
+    if not called:
+        return ""
+    shown = ", ".join(called[:_MOST]) + (f" and {len(called) - _MOST} more" if len(called) > _MOST else "")
+    return (
+        f"It called playbooks whose logs are their own: {shown}.\n"
+        "Their outcomes are not recorded: write those of their steps and tasks below, before this can pass."
+    )
+
+
+_MOST = 5
+"""The calls that a remark names."""
 
 
 def _hiding(runtime: Runtime, snapshot: Snapshot) -> Callable[[Json], Json]:

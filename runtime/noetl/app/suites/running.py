@@ -33,7 +33,9 @@ from noetl.server.children import NotFound
 from noetl.worker.scripted import Ledger, Script, read_script
 from noetl_ir.events import Event, index_of
 from noetl_ir.expr import Json
+from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
+from noetl_ir.span import NOWHERE
 from noetl_ir.suite import PURE_KINDS, CaseLimits, SuiteCase
 
 ROOT = "1"
@@ -199,8 +201,14 @@ def _runtime(folder: str, settings: Settings) -> Runtime:
 def _ran(runtime: Runtime, driver: Driver, watch: _Watch, script: Script, case: SuiteCase, status: str) -> Ran:
     execution, program = driver.execution, runtime.program_of(ROOT)
     # A rule may try again what no outcome fits: one sentence for a task is enough.
-    first = {(call.step, call.task): call for call in reversed(script.ledger.unlisted)}
-    wrong = [(_unlisted(call), *place) for place, call in first.items()]
+    first = {(call.execution_id, call.step, call.task): call for call in reversed(script.ledger.unlisted)}
+    # The place is one in the file of the tested playbook; a step of a child may have the name of one there.
+    wrong = [
+        (_unlisted(call), call.step, call.task)
+        if where == ROOT
+        else (_unlisted(call, runtime.program_of(where)), "", "")
+        for (where, _, _), call in first.items()
+    ]
     if watch.why:
         wrong.append(_endless(watch))
     elif status == "interrupted":
@@ -239,12 +247,21 @@ def _is_unlisted(event: Event) -> bool:
     return isinstance(error, dict) and error.get("code") == "script.unlisted"
 
 
-def _unlisted(call: ToolCall) -> str:
+def _unlisted(call: ToolCall, child: Program | None = None) -> str:
+    """A sentence about an attempt that no outcome fits; `child` is the program where it is one of a called playbook."""
     entry = f"- {{step: {call.step}, task: {call.task}, outcome: {{result: …}}}}"
+    whose = f" of `{child.plan.path or child.plan.name}` ({_at(child.plan, call)})" if child is not None else ""
     return (
-        f"no outcome fits `{call.step} / {call.task}` (kind `{call.kind}`, attempt {call.attempt}), and nothing of "
-        f"that kind runs for real here: write `{entry}`, or name the kind in `real`"
+        f"no outcome fits `{call.step} / {call.task}`{whose} (kind `{call.kind}`, attempt {call.attempt}), and nothing "
+        f"of that kind runs for real here: write `{entry}`, or name the kind in `real`"
     )
+
+
+def _at(plan: Plan, call: ToolCall) -> str:
+    """The file and place of the task of a call."""
+    rows = (row for row in plan.tasks if (plan.steps[row.step].name, row.name) == (call.step, call.task))
+    span = next((row.span for row in rows), NOWHERE)
+    return f"{plan.source}:{span.line}:{span.column}" if span.line else plan.source
 
 
 def _endless(watch: _Watch) -> tuple[str, str, str]:

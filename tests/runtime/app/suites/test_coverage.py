@@ -67,7 +67,9 @@ def test_what_a_missing_outcome_of_a_child_reached_is_not_covered(tmp_path: Path
     text = json.dumps({"cases": [{"case": "forgotten", "expect": {"status": "completed"}}]})
     done = told(tmp_path, text, "--coverage", "--path", ".", playbook=CALLER)
     (message,) = failing(done)
-    assert message.startswith("no outcome fits")
+    # In the child's file, and not at the caller's step of that name.
+    assert message.startswith("no outcome fits `start / start_task` of `t/child` (child.yaml:5:25) (kind `shell`")
+    assert "orders.yaml:7" not in done.stdout.partition("coverage of")[0].partition("path taken")[0]
     assert "  steps 1 of 2, arcs 0 of 1" in done.stdout
 
 

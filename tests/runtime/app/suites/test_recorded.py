@@ -214,3 +214,29 @@ def test_an_attempt_that_was_done_just_in_time_is_no_timeout_in_the_test(timeout
     there: Any = SimpleNamespace(program=SimpleNamespace(plan=plan))
     nowhere: Any = None
     assert recording._outcome(nowhere, there, done) == {"takes": takes, "outcome": {"status": "ok"}}
+
+
+CALLER = """
+workflow:
+  - step: start
+    tool: {kind: playbook, path: t/child}
+"""
+CHILD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: c, path: t/child}\nworkflow:\n"
+
+
+def test_that_children_are_not_recorded_is_told(tmp_path: Path) -> None:
+    put(tmp_path, "", CALLER)
+    (tmp_path / "orders.test.yaml").unlink()
+    (tmp_path / "child.yaml").write_text(CHILD + "  - {step: ask, tool: {kind: shell, command: echo 1}}\n")
+    done = done_here(tmp_path, ["run", "orders.yaml", "--path", ".", "--quiet"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_tests(tmp_path, "--record", "last", "-o", "orders.test.yaml")
+    assert done.returncode == 0 and "is not recorded: write their outcomes" in done.stderr
+    text = (tmp_path / "orders.test.yaml").read_text()
+    assert "# It called playbooks whose logs are their own: `t/child` (step `start`)." in text
+    assert run_tests(tmp_path, "--path", ".").returncode == 1
+    # By hand, as the remark says.
+    outcomes = "    outcomes: [{step: ask, outcome: {result: {stdout: one}}}]\n    # As it was"
+    (tmp_path / "orders.test.yaml").write_text(text.replace("    # As it was", outcomes).partition("      result:")[0])
+    again = run_tests(tmp_path, "--path", ".")
+    assert again.returncode == 0, again.stdout + again.stderr
