@@ -10,6 +10,7 @@ from noetl.app.task_output import OutputFilter, attempt_name, check_filter, outp
 from noetl.cli.following import follow_output
 from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
 from noetl.cli.text import escaped, json_text
+from noetl.ports import Wanted
 from noetl.ports.output import CUT, FULL, AttemptKey, OutputChunk, OutputRow
 from noetl_cli import lazy_click as click
 
@@ -93,7 +94,7 @@ class _Printer:
         for key in [key for key, _ in self._begun]:
             self._end_lines(key)
         if not self._found:
-            click.echo(f"note: {self._nothing()}", err=True)
+            click.echo(f"note: {self._nothing()}{self._elsewhere()}", err=True)
 
     def _print(self, chunk: OutputChunk) -> None:
         name = escaped(attempt_name(chunk))
@@ -129,6 +130,27 @@ class _Printer:
         there = sorted({row.chunk.attempt for row in rows})
         known = f"; write --attempt {' or '.join(map(str, there[:5]))}" if there else ""
         return f"nothing was printed by an attempt {attempt}{known}"
+
+    def _elsewhere(self) -> str:
+        """The children that printed something, in words; "" where none did, or one step is asked for."""
+        if self._wanted != OutputFilter():
+            return ""
+        asked = Wanted(parent=self._execution_id, limit=_MOST_CHILDREN)
+        rows = self._runtime.store.executions(asked)
+        found = [row for row in rows if next(output_rows(self._runtime, row.execution_id, 0, OutputFilter()), None)]
+        if not found:
+            return ""
+        return (
+            "; children did: "
+            + ", ".join(
+                f"`{escaped(row.playbook)}` (noetl logs {escaped(row.execution_id)})" for row in found[:_MOST_NAMED]
+            )
+            + (", …" if len(found) > _MOST_NAMED else "")
+        )
+
+
+_MOST_CHILDREN, _MOST_NAMED = 20, 3
+"""How many children are looked at, and named."""
 
 
 def _print_line(name: str, line: str) -> None:

@@ -264,3 +264,20 @@ def test_pieces_that_are_missing_are_told(home: "Home", tmp_path: Path) -> None:
 def test_a_run_that_prints_nothing_makes_no_folder(home: "Home") -> None:
     home.run("run", home.plan("\nworkflow:\n  - {step: start, tool: {kind: shell, command: 'true'}}\n"))
     assert not [name for name in os.listdir(home.folder / ".noetl") if "output" in name]
+
+
+def test_children_that_printed_are_named_where_the_caller_printed_nothing(home: "Home") -> None:
+    (home.folder / "child.yaml").write_text(HEAD.replace("t/t", "t/child") + shell("echo hello"))
+    (home.folder / "quiet.yaml").write_text(HEAD.replace("t/t", "t/quiet") + shell("true"))
+    calls = "\nworkflow:\n  - step: start\n    tool:\n" + "".join(
+        f"      - {{name: {name}, kind: playbook, path: t/{name}}}\n" for name in ("child", "quiet")
+    )
+    (home.folder / "t.yaml").write_text(HEAD + calls)
+    assert home.run("run", "t.yaml", "--path", ".").returncode == 0
+    (caller,) = [row for row in home.json("list") if row["parent"] is None]  # type: ignore[union-attr,call-overload,index]
+    done = home.run("logs", caller["execution_id"])  # type: ignore[index,arg-type,call-overload]
+    (child,) = [row for row in home.json("list") if row["playbook"] == "t/child"]  # type: ignore[union-attr,call-overload,index]
+    assert done.stderr == (
+        f"note: nothing was printed by its tasks; children did: `t/child` (noetl logs {child['execution_id']})\n"  # type: ignore[index,call-overload]
+    )
+    assert home.run("logs", child["execution_id"]).stdout == "start / start_task | hello\n"  # type: ignore[index,arg-type,call-overload]
