@@ -94,7 +94,7 @@ class _Printer:
         for key in [key for key, _ in self._begun]:
             self._end_lines(key)
         if not self._found:
-            click.echo(f"note: {self._nothing()}{self._elsewhere()}", err=True)
+            click.echo(f"note: {self._nothing()}{self._of_children()}", err=True)
 
     def _print(self, chunk: OutputChunk) -> None:
         name = escaped(attempt_name(chunk))
@@ -131,7 +131,7 @@ class _Printer:
         known = f"; write --attempt {' or '.join(map(str, there[:5]))}" if there else ""
         return f"nothing was printed by an attempt {attempt}{known}"
 
-    def _elsewhere(self) -> str:
+    def _of_children(self) -> str:
         """The children that printed something, in words; "" where none did, or one step is asked for."""
         if self._wanted != OutputFilter():
             return ""
