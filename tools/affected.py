@@ -53,7 +53,7 @@ CONTRACTS = {
 
 PAGE = "runtime/noetl/page/"
 VIEWS = {
-    "execution": ("execution.js", "log.js", "frames.js", "picture.js", "actions.js", "failures.js"),
+    "execution": ("execution.js", "log.js", "frames.js", "picture.js", "actions.js", "failures.js", "children.js"),
     "catalogue": ("playbooks.js", "workers.js", "signals.js", "forms.js", "app.js", "app.css", "index.html"),
     "list": ("executions.js", "counts.js", "times.js", "dom.js", "server.js"),
     "versions": ("findings.js", "differences.js", "source.js"),

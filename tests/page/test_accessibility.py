@@ -49,6 +49,10 @@ CHILD = """
 workflow:
   - {step: start, tool: {kind: wait, events: [end], correlation: order 8}}
 """
+FAILS = """
+workflow:
+  - {step: start, tool: {kind: fail, code: no.truck, message: none}}
+"""
 PARENT = """
 workflow:
   - {step: start, tool: {kind: playbook, path: t/child}}
@@ -176,6 +180,14 @@ def test_neither_do_executions_with_children(server: Listener, browser: "Browser
         assert violations(page) == []
         page.goto(f"{server.url}/#/signals")
         page.get_by_text("order 8").wait_for()
+        assert violations(page) == []
+        server.register(HEAD.replace("t/t", "t/child") + FAILS)
+        failed = server.start("t/t")
+        until(lambda: server.api.get(f"/executions/{failed}").json()["status"] == "failed")
+        page.goto(f"{server.url}/#/executions/{failed}?step=start")
+        page.locator(".failure .child a").wait_for()
+        page.get_by_role("button", name="Step start: failed").wait_for()
+        page.locator(".attempts li.failed").wait_for()
         assert violations(page) == []
 
 

@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from harness.browsing import Listener, listening, page_of
 from harness.running import HEAD
 from harness.serving import until
@@ -116,6 +118,13 @@ workflow:
 """
 
 
+ITEMS = """
+workflow:
+  - {step: each, loop: {in: [1, 2], iterator: n}, tool: {name: t, kind: noop}, next: {arcs: [{step: other}]}}
+  - {step: other, tool: {kind: noop}}
+"""
+
+
 def test_only_what_runs_now_beats(server: Listener, page: "Page") -> None:
     server.register(HEAD + WORKS)
     name = server.start("t/t")
@@ -130,6 +139,45 @@ def test_only_what_runs_now_beats(server: Listener, page: "Page") -> None:
     page.get_by_role("button", name="live").click()
     page.wait_for_function(f"{beats} === 1")
     server.api.post(f"/executions/{name}/cancel")
+
+
+def test_without_a_connection_nothing_is_said_to_be_live(server: Listener, page: "Page") -> None:
+    server.register(HEAD + WORKS)
+    name = server.start("t/t")
+    page.goto(f"{server.url}/#/executions/{name}")
+    live = page.get_by_role("button", name="live", exact=True)
+    page.get_by_role("button", name="Step work: running").wait_for()
+    live.wait_for()
+    page.context.set_offline(True)
+    page.get_by_text("The connection was lost.").wait_for()
+    assert live.is_hidden()
+    assert page.evaluate("document.querySelector('.stage.live')") is None
+    page.context.set_offline(False)
+    live.wait_for()
+    page.get_by_text("The connection was lost.").wait_for(state="hidden")
+    server.api.post(f"/executions/{name}/cancel")
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [("each[1]", "each[1]"), ("each[1] / t", "each[1] / t"), ("each/t", "each[0] / t"), ("each", "each")],
+)
+def test_the_log_is_filtered_by_what_its_column_says(server: Listener, page: "Page", written: str, wanted: str) -> None:
+    server.register(HEAD + ITEMS)
+    name = server.start("t/t")
+    until(lambda: bool(server.api.get(f"/executions/{name}").json()["status"] == "completed"))
+    page.goto(f"{server.url}/#/executions/{name}")
+    places = page.locator(".log tbody tr td:nth-child(4)")
+    places.get_by_text("other", exact=True).first.wait_for()
+    page.get_by_label("Only events of a step").fill(written)
+    places.get_by_text("other", exact=True).first.wait_for(state="detached")
+    places.get_by_text(wanted, exact=True).first.wait_for()
+    found = set(places.all_inner_texts())
+    # What is written is a part of each place: a step, an item of it, or a task.
+    assert found and all(written.split("/")[0].strip() in each for each in found)
+    assert written != "each[1]" or found == {"each[1]", "each[1] / t"}
+    page.get_by_label("Only events of a step").fill("each[7]")
+    page.locator(".log").get_by_text("No event is like that so far.").wait_for()
 
 
 def test_what_is_known_without_the_log_is_there_while_it_is_read(server: Listener, page: "Page") -> None:

@@ -1,6 +1,7 @@
 """The list of executions, in a browser."""
 
 import contextlib
+import re
 import sqlite3
 import threading
 import time
@@ -186,6 +187,20 @@ def test_a_list_that_does_not_come_is_not_said_to_be_empty(server: Listener, pag
     page.goto(server.url)
     page.get_by_text("the server cannot be reached").wait_for()
     assert page.evaluate("window.wrong") is None
+
+
+def test_counts_that_did_not_come_are_not_said_to_be_none(server: Listener, page: "Page") -> None:
+    server.register(HEAD + WAITS)
+    server.start("t/t")
+    page.route(re.compile(r"/(executions\?|counts$)"), lambda route: route.abort())
+    page.goto(server.url)
+    page.get_by_text("the server cannot be reached").wait_for()
+    chips = page.get_by_role("group", name="Status").get_by_role("button")
+    assert [each.strip() for each in chips.all_inner_texts()] == [
+        "all", "running", "paused", "blocked", "failed", "cancelled", "completed",
+    ]  # fmt: skip
+    page.unroute_all()
+    chips.get_by_text("1", exact=True).first.wait_for()
 
 
 def test_an_address_that_leads_nowhere_is_told(server: Listener, page: "Page") -> None:

@@ -10,6 +10,7 @@ from noetl.app.error_places import located
 from noetl.app.kept_folds import KeptFolds
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of, program_of
+from noetl.engine.identities import child_ids
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
 from noetl_ir.events import Event, index_of, step_run_of
@@ -29,11 +30,13 @@ class Bars:
     `step`, `arc`), `step`, `run`, `iteration`, `task`, `attempt`, `from` and `to` in ms since the epoch (null while it
     is open), the positions in the log of the events that began and ended it (`since`, `until`), `ok` once it has ended
     (null of what was cancelled or cut off), `error` with its place in the source, `awaits` what a wait waits for, in
-    words.
+    words, `child` the execution that a call starts.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, execution_id: str) -> None:
         self._program = program
+        self._execution_id = execution_id
+        self._children = set[str]()
         self.position = 0
         self.bars: list[dict[str, Json]] = []
         self.left_out = 0
@@ -73,6 +76,8 @@ class Bars:
                 self._begin(key, _PARKED.get(task.kind, "task"), event, at)
                 if "call" in event.data and key in self._open:
                     self._change(self._open[key], awaits=awaited_by(event.data))
+                    if task.kind == "playbook":
+                        self._change(self._open[key], child=self._child_of(event))
             case "task.lost":
                 self._end(key, at, ok=False, error={"code": "worker.lost", "message": "the attempt was cut off"})
             case "retry.started":
@@ -89,6 +94,11 @@ class Bars:
                 # No time passes between the end of a run and that of its token.
                 self._begin(f"arc {run}", "arc", event, at)
                 self._end(f"arc {run}", at, ok=False, error=error)
+            case "playbook.rerun":
+                # What stands before it was called by the execution whose log it goes on with.
+                for bar in [each for each in self.bars if "child" in each]:
+                    del bar["child"]
+                    self._change(bar)
             case "workflow.finished":
                 for name in [*self._open]:
                     self._end(name, at, ok=None)
@@ -112,6 +122,14 @@ class Bars:
         self._open[key] = bar
         self._within.setdefault(step_run_of(event.run), {}).setdefault(event.run, set()).add(key)
         self._change(bar)
+
+    def _child_of(self, event: Event) -> str:
+        """The execution that a call starts: its id follows from the call."""
+        call = f"{event.run}:{event.task}:{event.visit}:{event.attempt}"
+        # Two calls may draw the same one; then the later one has the next.
+        found = next(each for each in child_ids(self._execution_id, call, event.ts) if each not in self._children)
+        self._children.add(found)
+        return found
 
     def _cut(self, run: str, at: int) -> None:
         """A run or iteration is over: what of it is still open was stopped with it."""
@@ -171,5 +189,5 @@ class Timelines:
             for position, event in events_of(self._runtime, name, bars.position):
                 bars.read(position, event)
 
-        with self._kept.at(name, program.digest, lambda: Bars(program), read_on) as bars:
+        with self._kept.at(name, program.digest, lambda: Bars(program, name), read_on) as bars:
             return {"position": bars.position, "bars": bars.behind(after), "left_out": bars.left_out}

@@ -1,6 +1,7 @@
 // One execution: how it stands, its picture and timeline at any event of its log, and what may be asked of it.
 
 import { cancel, request, signal } from './actions.js';
+import { children } from './children.js';
 import { badge, execution, h, prose, say, show, sign, trouble, wordsOf } from './dom.js';
 import { failedChildren, problem } from './failures.js';
 import { tell } from './forms.js';
@@ -13,9 +14,9 @@ import { output } from './output.js';
 import { picture, placePicture } from './picture.js';
 import { rerun } from './reruns.js';
 import { cause } from './schedules.js';
-import { follow, get, getShown } from './server.js';
+import { follow, get, getShown, Refusal } from './server.js';
 import { startAgain } from './starting.js';
-import { draw, heading, value, values } from './step.js';
+import { draw, heading, LISTED, value, values } from './step.js';
 import { rangeIn, timeline } from './timeline.js';
 import { ago, clock, many, millis, moment, took } from './times.js';
 
@@ -48,6 +49,7 @@ export function executionView(id, query, person, renew) {
   let calm = REST;
   let asking = false;
   let playing = 0;
+  let most = LISTED;
 
   const head = h('div', { class: 'head' });
   const failure = h('div', { class: 'failure', hidden: true });
@@ -67,10 +69,11 @@ export function executionView(id, query, person, renew) {
   const printed = h('div', { hidden: true });
   const side = h('aside', { class: 'card side' }, tabs, h('div', { class: 'panel', role: 'tabpanel', tabIndex: 0 }, topic, listed, panel, printed));
   const stage = h('div', { class: 'card pictured' });
-  const children = h('section', { class: 'card children', hidden: true });
   const bars = timeline(id, choose, () => document_ !== null && document_.ended !== null, rangeIn(query.get('zoom')), zoom);
+  const called = children(id, () => bars.bars(), closing.signal);
   const events = log(id, (at) => go(at));
-  show(element, head, failure, slider, h('div', { class: 'two' }, stage, side), bars.element, children, events.element);
+  // The failure comes and goes with what the slider is at, which must not move away under the pointer.
+  show(element, head, slider, failure, h('div', { class: 'two' }, stage, side), bars.element, called.element, events.element);
 
   /** @param {string} name @param {string} label @param {() => void} act */
   function button(name, label, act) {
@@ -91,7 +94,7 @@ export function executionView(id, query, person, renew) {
       drawn.drawing.then(() => now && tab === 'now' && drawPanel());
       // Neither waits for the log to be read whole.
       events.from(0);
-      listChildren();
+      called.refresh();
       document_ = await getShown(place, {}, closing.signal);
     } catch (error) {
       if (!closing.signal.aborted) show(element, trouble(error));
@@ -99,11 +102,11 @@ export function executionView(id, query, person, renew) {
     }
     document_.digest = row.plan_digest;
     frames = new Frames(id, document_.events);
-    drawHead();
     const at = query.get('at');
     live = at === null;
     const there = go(at === null ? document_.events : Number(at) || 0, live);
-    bars.refresh();
+    drawHead();
+    bars.refresh().then(called.draw, () => {});
     events.grew();  // what came while the log was read
     await there;
     if (!document_.ended) watch();
@@ -140,12 +143,13 @@ export function executionView(id, query, person, renew) {
       // The first event after a rest is shown at once, and those of a stream of them some at a time.
       if (!due) due = window.setTimeout(grown, Math.max(0, looked + LIVE - performance.now()));
     }, (connected) => {
-      lost.hidden = connected;
+      streams = connected;
+      reach(connected);
     }, () => shown?.refresh(), closing.signal).then(async () => {
       if (closing.signal.aborted) return;
       await grown();
       await stand();
-      listChildren();
+      called.refresh();
     });
     let ticks = 0;
     const looking = setInterval(() => {
@@ -164,10 +168,21 @@ export function executionView(id, query, person, renew) {
   async function stand() {
     try {
       document_ = { ...(await getShown(place, {}, closing.signal)), digest: document_.digest };
-    } catch {
+    } catch (error) {
+      // Whoever is offline has a stream that does not end, and hears nothing in it.
+      if (error instanceof Refusal && error.status === 0) reach(false);
       return;
     }
+    reach(streams);
     drawHead();
+  }
+
+  let streams = true;
+  /** Say whether what comes, comes: without a connection nothing here is live. @param {boolean} is */
+  function reach(is) {
+    lost.hidden = is;
+    drawn?.live(live && is);
+    drawWhere();
   }
 
   const [since, lasts, tasks, retries, logged] = [h('span'), h('span'), h('span'), h('span'), h('span')];
@@ -212,10 +227,19 @@ export function executionView(id, query, person, renew) {
     ];
     show(head, crumb(),
       h('div', { class: 'title' }, h('h1', null, d.playbook), badge(status), h('span', { class: 'gap' }), h('div', { class: 'acts' }, act)), h('p', { class: 'facts' }, facts));
-    failure.hidden = !(d.error || d.reason);
     // What somebody ended is no failure, and does not look like one.
-    if (!failure.hidden) show(failure, d.error ? [problem(d.error, choose, d.digest), failedChildren(d.failed_children || [])] : h('p', { class: `reason ${status}` }, sign(status), prose(d.reason)));
+    if (d.error || d.reason) show(failure, d.error ? [problem(d.error, choose, d.digest), failedChildren(d.failed_children || [])] : h('p', { class: `reason ${status}` }, sign(status), prose(d.reason)));
+    drawFailure();
   }
+
+  /** What went wrong is shown where it had gone wrong. */
+  function drawFailure() {
+    const d = document_;
+    failure.hidden = !(d.error || d.reason) || (!newest() && statusHere() !== d.status);
+  }
+
+  /** How it stood at the event that is looked at, empty where that is not known. */
+  const statusHere = () => (frames && frames.has(position) && position ? String(frames.state(position).is?.status || '') : '');
 
   /** @type {Promise<void> | null} */
   let coming = null;
@@ -267,9 +291,11 @@ export function executionView(id, query, person, renew) {
   function paint() {
     if (!frames || !frames.has(position)) return;
     drawn?.paint(frames.state(position));
-    drawn?.live(live);
+    drawn?.live(live && lost.hidden);
     bars.move(position === frames.total && document_.ended ? 0 : frames.time(position) || 0);
     drawWhere();
+    drawFailure();
+    called.at(newest() ? null : { position, time: frames.time(position) || 0 });
   }
 
   /** Whether what is shown is as it is now. */
@@ -279,14 +305,14 @@ export function executionView(id, query, person, renew) {
   function drawWhere() {
     if (!frames) return;
     const at = frames.time(position);
-    const status = (frames.has(position) && position ? frames.state(position).is?.status : '') || 'new';
+    const status = statusHere() || 'new';
     say(where, `${position.toLocaleString('en')} of ${frames.total.toLocaleString('en')}${at ? ` · ${clock(at)}` : ''}`);
     if (status !== shownStatus) {
       shownStatus = status;
       show(stands, badge(status));
     }
     follows.setAttribute('aria-pressed', String(live));
-    follows.hidden = document_.ended !== null;
+    follows.hidden = document_.ended !== null || !lost.hidden;
   }
 
   /** @type {any} */
@@ -338,6 +364,7 @@ export function executionView(id, query, person, renew) {
 
   /** @param {string} name */
   function choose(name) {
+    if (name !== step) most = LISTED;
     step = name;
     tab = 'step';
     drawn?.mark(name);
@@ -444,7 +471,11 @@ export function executionView(id, query, person, renew) {
     const own = bars.at(then).filter((bar) => bar.step === step);
     /** @type {import('./step.js').Look} */
     const look = {
-      place, step, digest: document_.digest, position: then, over: then === null && document_.ended !== null, state, bars: own, mayHave: await bars.incomplete(),
+      place, step, digest: document_.digest, position: then, over: then === null && document_.ended !== null, state, bars: own, mayHave: await bars.incomplete(), most,
+      further: () => {
+        most += LISTED;
+        drawPanel();
+      },
       signal: closing.signal, still: () => step === wanted && tab === 'step' && then === (newest() ? null : position),
       again: h('div', { class: 'acts' }, h('button', { type: 'button', onclick: () => {
         events.only(wanted);
@@ -454,33 +485,6 @@ export function executionView(id, query, person, renew) {
     if (!look.still()) return;
     show(topic, heading(look));
     await draw(panel, look);
-  }
-
-  async function listChildren() {
-    const found = await get('executions', { parent: id, limit: 200 }, closing.signal).catch(() => null);
-    if (!found || !found.executions.length) return;
-    children.hidden = false;
-    show(children, h('header', null, h('h2', null, `Children (${found.executions.length}${found.next ? ' and more' : ''})`)), h('ul', null, found.executions.map((/** @type {any} */ row) => {
-      const inner = h('div', { class: 'inner', hidden: true });
-      const fold = h('button', { type: 'button', class: 'chip', 'aria-expanded': 'false', 'aria-label': `Picture of ${row.execution_id}`, onclick: () => {
-        inner.hidden = !inner.hidden;
-        fold.setAttribute('aria-expanded', String(!inner.hidden));
-        if (!inner.childElementCount) inline(row, inner);
-      } }, 'picture');
-      return h('li', null, h('div', { class: 'child' }, badge(row.status), h('a', { href: `#/executions/${encodeURIComponent(row.execution_id)}` }, row.playbook), h('small', { class: 'dim' }, took((row.ended ? millis(row.ended) : Date.now()) - millis(row.started))), h('code', { class: 'dim' }, row.execution_id), fold), inner);
-    })));
-  }
-
-  /** The picture of a child as it stands, in its place. @param {any} row @param {HTMLElement} into */
-  async function inline(row, into) {
-    const one = picture(row.plan_digest, () => {
-      location.hash = `#/executions/${encodeURIComponent(row.execution_id)}`;
-    });
-    placePicture(into, one);
-    const child = await get(`executions/${encodeURIComponent(row.execution_id)}`, {}, closing.signal);
-    const theirs = new Frames(row.execution_id, child.events);
-    await theirs.ensure(child.events);
-    one.paint(theirs.state(child.events));
   }
 
   async function again() {

@@ -88,14 +88,14 @@ export function executionsView(query, person) {
     location.hash = `#/executions${words ? `?${words}` : ''}`;
   }
 
-  /** @param {Record<string, number>} counts */
+  /** @param {Record<string, number> | null} counts null where they are not known */
   function drawChips(counts) {
     const now = filters().status;
-    const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    const total = Object.values(counts || {}).reduce((sum, count) => sum + count, 0);
     const focused = chips.contains(document.activeElement) ? document.activeElement?.getAttribute('data-status') : null;
     show(chips, ['', ...STATUSES].map((status) => h('button', {
       type: 'button', class: `chip ${status}`, 'aria-pressed': String(status === now), 'data-status': status, onclick: () => filter('status', status),
-    }, status ? sign(status) : null, status || 'all', h('small', null, (status ? counts[status] || 0 : total).toLocaleString('en')))));
+    }, status ? sign(status) : null, status || 'all', counts && h('small', null, (status ? counts[status] || 0 : total).toLocaleString('en')))));
     if (focused !== null) /** @type {HTMLElement | null} */ (chips.querySelector(`[data-status="${focused}"]`))?.focus();
   }
 
@@ -267,7 +267,7 @@ export function executionsView(query, person) {
     problem.hidden = true;
     onlyTop.checked = now.top;
     drawBar();
-    drawChips({});
+    drawChips(null);
     get('counts', {}, asked.signal).then(drawChips, () => {});
     load().then(() => drawCounts(mine.signal)).catch(() => {});  // what is wrong stands where the rows would
   }

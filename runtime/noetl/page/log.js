@@ -25,7 +25,7 @@ export function log(id, go) {
   const element = h('section', { class: 'card log' }, h('header', null, h('h2', null, 'Log'), state, h('span', { class: 'gap' }), step, kind, first),
     h('div', { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Events' }, h('table', null, h('thead', null, h('tr', null, ['#', 'Time', 'Event', 'Where', 'What'].map((name) => h('th', null, name)))), body)), h('footer', null, more));
 
-  const fits = (/** @type {any} */ event) => (!step.value || event.step === step.value.trim()) && (!kind.value || event.event_type.includes(kind.value.trim()));
+  const fits = (/** @type {any} */ event) => isAt(event, step.value.trim()) && (!kind.value || event.event_type.includes(kind.value.trim()));
 
   /** Begin anew behind a position. @param {number} position */
   async function from(position) {
@@ -60,13 +60,12 @@ export function log(id, go) {
       if (mine === run) more.disabled = false;
     }
     more.hidden = end;
-    say(state, events.length ? '' : 'no event is like that so far');
+    say(state, events.length ? '' : 'No event is like that so far.');
   }
 
   /** @param {any} event */
   function row(event) {
-    const iteration = event.iteration ? `[${event.iteration.join('][')}]` : '';
-    const where = event.step ? `${event.step}${iteration}${event.task ? ` / ${event.task}` : ''}` : '';
+    const where = placesOf(event).pop();
     const text = brief(event.payload);
     const open = h('button', { type: 'button', class: 'bare', 'aria-expanded': 'false', title: 'Show all of it' }, text || '–');
     const one = h('tr', { 'data-position': event.position }, h('td', null, h('button', { type: 'button', class: 'bare', title: 'Go there', onclick: () => go(event.position) }, event.position)),
@@ -105,6 +104,21 @@ export function log(id, go) {
       from(0);
     },
   };
+}
+
+/** The place of an event, from its step to what the column `Where` says: `start`, `start[1]`, `start[1] / task`. @param {any} event @returns {string[]} */
+function placesOf(event) {
+  if (!event.step) return [''];
+  const found = [event.step];
+  for (const index of event.iteration || []) found.push(`${found[found.length - 1]}[${index}]`);
+  if (event.task) found.push(`${found[found.length - 1]} / ${event.task}`);
+  return found;
+}
+
+/** Whether an event is of a step, of an item or of a task in it, as somebody wrote that; all are, where nothing is written. @param {any} event @param {string} written */
+function isAt(event, written) {
+  const plain = (/** @type {string} */ text) => text.replace(/\s+/g, '');
+  return !written || placesOf(event).some((one) => plain(one) === plain(written)) || (event.task && plain(`${event.step}/${event.task}`) === plain(written));
 }
 
 /** A payload in a few letters. @param {any} payload @returns {string} */

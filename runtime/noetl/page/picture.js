@@ -304,7 +304,7 @@ export function picture(digest, pick) {
   const jump = h('button', { type: 'button', class: 'jump', hidden: true, title: 'Go to that step; again for the next one', onclick: jumpOn });
   const controls = h('div', { class: 'zoom', role: 'group', 'aria-label': 'View of the picture' }, jump, h('span', { class: 'gap' }),
     button('Smaller', '−', 'Smaller (−)', (to) => to.further()), button('Larger', '+', 'Larger (+), or the wheel with Ctrl', (to) => to.closer()),
-    button('Readable', '1:1', 'Letters that can be read (1)', readable), button('Fit', 'Fit', 'All of it (0)', (to) => to.fit()));
+    button('1:1, readable', '1:1', 'Letters that can be read (1)', readable), button('Fit', 'Fit', 'All of it (0)', (to) => to.fit()));
 
   root.append(waiting);
   const drawing = fetched(digest).then(draw, (error) => say(waiting, error.message));

@@ -1,20 +1,20 @@
 // A step at a moment of its execution: how it stands, its attempts and waits, what came with its token and what it came to.
 
-import { badge, h, prose, show, wordsOf } from './dom.js';
+import { badge, execution, h, prose, show, wordsOf } from './dom.js';
 import { placeOf, problem } from './failures.js';
 import { jsonText } from './numbers.js';
 import { getShown } from './server.js';
 import { arcOf } from './timeline.js';
 import { took } from './times.js';
 
-/** Attempts and waits that are listed: the last ones. */
-const LISTED = 100;
+/** Attempts and waits that are listed at first: the last ones. */
+export const LISTED = 100;
 
 /**
  * `position` is that of the moment, null for the newest; `state` how the step is painted there, `bars` those of its
- * timeline that had begun; `again` are buttons, and `still` says whether the step is still the one that is looked at.
+ * timeline that had begun; `most` attempts are listed, and `further` lists more; `again` are buttons, and `still` says whether the step is still the one that is looked at.
  * @typedef {{place: string, step: string, digest: string, position: number | null, over: boolean, state: string[] | null,
- *   bars: import('./timeline.js').Bar[], mayHave: boolean, again: import('./dom.js').Child[], still: () => boolean, signal: AbortSignal}} Look
+ *   bars: import('./timeline.js').Bar[], mayHave: boolean, most: number, further: () => void, again: import('./dom.js').Child[], still: () => boolean, signal: AbortSignal}} Look
  */
 
 /** The name of a step, and how it stands. @param {Look} look @returns {import('./dom.js').Child[]} */
@@ -28,8 +28,11 @@ export async function draw(panel, look) {
   const { place, step, position } = look;
   const result = h('div', null, h('p', { class: 'hint' }, 'Asking…'));
   const came = h('div');
-  const attempts = look.bars.filter((bar) => bar.kind !== 'step').slice(-LISTED);
-  show(panel, attempts.length ? [h('h3', null, 'Attempts and waits'), h('ul', { class: 'attempts' }, listed(attempts, look))] : null,
+  const all = look.bars.filter((bar) => bar.kind !== 'step');
+  const attempts = all.slice(-look.most);
+  const rest = all.length - attempts.length;
+  const told = rest ? h('p', { class: 'hint' }, `The last ${attempts.length.toLocaleString('en')} of ${all.length.toLocaleString('en')}. `, h('button', { type: 'button', class: 'chip', onclick: look.further }, `${Math.min(rest, LISTED)} earlier ones`)) : null;
+  show(panel, attempts.length ? [h('h3', null, 'Attempts and waits'), told, h('ul', { class: 'attempts' }, listed(attempts, look))] : null,
     h('h3', null, 'Arguments'), came, h('h3', null, 'Result'), result, h('p', null, look.again));
   const at = position === null ? {} : { position };
   try {
@@ -50,7 +53,7 @@ function listed(attempts, look) {
   const last = new Map(attempts.map((bar) => [placeOf(bar.error), bar.number]));
   return attempts.map((bar) => h('li', { class: bar.to === null ? 'open' : bar.ok === false ? 'failed' : bar.ok ? 'ok' : 'cut' },
     h('span', null, bar.iteration.length ? h('code', null, `[${bar.iteration.join('][')}] `) : null,
-      bar.kind === 'retry' ? `wait before attempt ${bar.attempt + 1}` : bar.kind === 'arc' ? arcOf(bar) : `${bar.task || look.step}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}`, bar.awaits ? [' waits for ', prose(bar.awaits)] : null),
+      bar.kind === 'retry' ? `wait before attempt ${bar.attempt + 1}` : bar.kind === 'arc' ? arcOf(bar) : `${bar.task || look.step}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}`, bar.awaits ? [' waits for ', prose(bar.awaits)] : null, bar.child && bar.ok !== false ? [' ', execution(bar.child)] : null),
     h('small', null, bar.to === null ? (look.over ? 'not ended' : bar.awaits || bar.kind === 'retry' ? 'waiting' : 'running') : `${took(bar.to - bar.from)}${bar.ok === null ? ', cut off' : ''}`),
     bar.error ? problem(bar.error, null, look.digest, last.get(placeOf(bar.error)) === bar.number) : null));
 }

@@ -7,7 +7,7 @@ import { clock, many, took } from './times.js';
 
 /**
  * @typedef {{number: number, kind: string, step: string, run: string, iteration: number[], task: string | null, attempt: number,
- *   from: number, to: number | null, since: number, until: number | null, ok: boolean | null, awaits?: string, error?: any}} Bar
+ *   from: number, to: number | null, since: number, until: number | null, ok: boolean | null, awaits?: string, child?: string, error?: any}} Bar
  */
 
 const GAP = 0.05;

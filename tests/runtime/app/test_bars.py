@@ -27,7 +27,7 @@ ONE_FAILS = """outcomes:
 
 
 def bars_of(ran: Ran) -> list[dict[str, Any]]:
-    bars = Bars(ran.program)
+    bars = Bars(ran.program, "e1")
     for position, event in enumerate(ran.log, 1):
         bars.read(position, event)
     return [dict(bar) for bar in bars.bars]
@@ -139,3 +139,27 @@ def test_random_loops_are_shown_as_their_log_has_them(text: str, seed: int) -> N
         outcomes.append(entry)
     at = {by.randrange(1, 60) / 10: "cancel"} if by.random() < 0.3 else None
     assert hold(run(text, {"outcomes": outcomes}, at=at))
+
+
+CALLS = f"""{HEAD}
+workflow:
+  - step: start
+    loop: {{in: [1, 2, 3], iterator: n, spec: {{mode: parallel}}}}
+    tool: {{name: call, kind: playbook, path: t/child}}
+---
+{HEAD.replace("t/t", "t/child")}
+workflow:
+  - {{step: start, tool: {{kind: noop}}}}
+"""
+
+
+def test_a_call_names_the_child_that_it_started() -> None:
+    ran = run(CALLS)
+    # The first event of a child says which call it is the child of: the item is in its name.
+    wanted = {
+        int(str(event.data["call"]).partition("/")[2].partition(":")[0]): name
+        for name, _, event in ran.seen
+        if event.event_type == "playbook.execution.requested" and name != "e1"
+    }
+    found = {bar["iteration"][0]: bar["child"] for bar in bars_of(ran) if "child" in bar}
+    assert len(wanted) == 3 and found == wanted
