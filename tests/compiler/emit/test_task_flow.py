@@ -128,3 +128,14 @@ def test_who_can_follow_whom_is_as_in_the_pipeline(tasks: list[Drawn]) -> None:
         return int(picture.nodes[edge.source].title[1:]), int(picture.nodes[edge.target].title[1:])
 
     assert sorted(map(ends, picture.edges)) == sorted((one, other) for one in shown for other in reached(one))
+
+
+def test_a_guard_of_a_loop_is_shown_as_it_is_written() -> None:
+    loop = "{name: rnd, while: {when: '{{ _iteration < 2 }}', max_iterations: 5, then: [%s]}}"
+    found = _drawn(_step(_noop("begin"), loop % _noop("ask"), _noop("after")))
+    texts = {text for _, text, _ in _arrows(found)}
+    assert any("_iteration < 2" in text for text in texts)
+    assert not any("__rnd" in text for text in texts)
+    until = "{name: rnd, until: {when: '{{ _iteration > 2 }}', max_iterations: 5, then: [%s]}}"
+    texts = {text for _, text, _ in _arrows(_drawn(_step(_noop("begin"), until % _noop("ask"), _noop("after"))))}
+    assert any("_iteration > 2" in text for text in texts) and not any("__rnd" in text for text in texts)

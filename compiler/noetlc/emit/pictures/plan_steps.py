@@ -15,6 +15,7 @@ from noetlc.emit.pictures.steps import (
     MAX_GUARD,
     MAX_RULE,
     arc_id,
+    as_written,
     cancel_id,
     enough_line,
     heard_line,
@@ -147,7 +148,7 @@ def _drawn(plan: Plan, step: Step, task: Task, numbers: Mapping[str, int]) -> Dr
     rules = []
     for rule in task.rules:
         to = plan.tasks[rule.to].name if rule.directive == "jump" else ""
-        rules.append(Decision(rule.directive, to, _when(plan, rule), _place(rule.span)))
+        rules.append(Decision(rule.directive, to, _when(plan, step, rule), _place(rule.span)))
     goes_on = not rules or task.passes_errors or any(rule.directive == "continue" for rule in rules)
     ways = ways_of(step.name, task.name, rules, numbers, is_generated=task.generated, goes_on=goes_on)
     return Drawn(_task(plan, step, task), task.generated, ways)
@@ -162,7 +163,7 @@ def _task(plan: Plan, step: Step, task: Task) -> Box:
         [*(f"iter.{key}" for key, _ in rule.set_iter), *(f"ctx.{key}" for key, _ in rule.set_ctx)] for rule in rules
     ]
     lines = [
-        rule_line(rule.directive, rule.attempts, sets, _when(plan, rule))
+        rule_line(rule.directive, rule.attempts, sets, _when(plan, step, rule))
         for rule, sets in zip(rules, keys, strict=True)
         if rule.directive != "continue" or sets
     ]
@@ -181,9 +182,11 @@ def _guards(plan: Plan) -> tuple[dict[int, int], set[int]]:
     return {each.arc: each.guard for each in takes if each.guard >= 0}, failing
 
 
-def _when(plan: Plan, rule: Rule) -> str:
+def _when(plan: Plan, step: Step, rule: Rule) -> str:
     guard = _expr(plan, rule.when)
-    return ELSE if guard is None else clipped(when_text(unparse(guard)), MAX_RULE)
+    if guard is None:
+        return ELSE
+    return clipped(when_text(as_written(unparse(guard), (plan.tasks[row].name for row in step.tasks))), MAX_RULE)
 
 
 def _expr(plan: Plan, index: int) -> Expr | None:

@@ -1,6 +1,7 @@
 """The steps of a playbook as a picture, alone or with the tasks inside them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from noetl_ir.expr import Literal, Template
 from noetl_ir.words import FAILING
@@ -12,6 +13,8 @@ from noetlc.emit.pictures.declared import captions_of
 from noetlc.emit.pictures.metrics import clipped
 from noetlc.emit.pictures.picture import ArrowKind, Box, Edge, Picture, Shape
 from noetlc.emit.pictures.task_flow import ELSE, Decision, Drawn, decider, flow_of, ways_of
+from noetlc.expr.counting import ITERATION
+from noetlc.expr.generated import generated_name
 
 MAX_GUARD = 60
 """How many characters of a guard are shown on an arc."""
@@ -157,7 +160,7 @@ def _pipeline(step: Step) -> Picture:
 
 
 def _drawn(step: Step, task: Task, numbers: Mapping[str, int]) -> Drawn:
-    rules = [Decision(rule.directive, rule.to, _when(rule), rule.span) for rule in task.rules]
+    rules = [Decision(rule.directive, rule.to, _when(rule, step), rule.span) for rule in task.rules]
     ways = ways_of(step.name, task.name, rules, numbers, is_generated=task.generated, goes_on=_can_go_on(task))
     return Drawn(_task(step, task), task.generated, ways)
 
@@ -175,18 +178,18 @@ def _can_go_on(task: Task) -> bool:
 def _task(step: Step, task: Task) -> Box:
     if task.generated:
         return decider(task_id(step.name, task.name), task.name, task.span)
-    lines = [task.kind, *_rules(task)]
+    lines = [task.kind, *_rules(task, step)]
     return Box(task_id(step.name, task.name), Shape.TASK, task.name, tuple(lines), task.span)
 
 
-def _rules(task: Task) -> Iterator[str]:
+def _rules(task: Task, step: Step) -> Iterator[str]:
     for rule in task.rules:
         if rule.directive == "continue" and not (rule.set_ctx or rule.set_iter):
             continue
         if rule.directive == "jump":
             continue  # an arrow
         sets = [f"iter.{key}" for key, _ in rule.set_iter] + [f"ctx.{key}" for key, _ in rule.set_ctx]
-        yield rule_line(rule.directive, rule.attempts, sets, _when(rule))
+        yield rule_line(rule.directive, rule.attempts, sets, _when(rule, step))
 
 
 def rule_line(directive: str, attempts: int, sets: list[str], when: str) -> str:
@@ -196,10 +199,21 @@ def rule_line(directive: str, attempts: int, sets: list[str], when: str) -> str:
     return f"{clipped(act, MAX_RULE)} ({when})"
 
 
-def _when(rule: Rule) -> str:
+def _when(rule: Rule, step: Step) -> str:
     if rule.when is None:
         return ELSE
-    return clipped(when_text(rule.when.text), MAX_RULE)
+    return clipped(when_text(as_written(rule.when.text, (task.name for task in step.tasks))), MAX_RULE)
+
+
+def as_written(guard: str, tasks: Iterable[str]) -> str:
+    """A guard as its author wrote it: the counter of a loop of a step with these tasks is `_iteration` to people."""
+    if "iter.__" not in guard:
+        return guard
+    names = frozenset(tasks)
+    # Only `while` and `until` have a task that asks for their guard; other generated keys mean other things.
+    return re.sub(
+        r"\biter\.(__\w+)", lambda found: ITERATION if generated_name(found[1], "test") in names else found[0], guard
+    )
 
 
 def when_text(guard: str) -> str:
