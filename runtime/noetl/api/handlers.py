@@ -257,10 +257,12 @@ async def list_playbooks(request: Request) -> Response:
 
 async def register(request: Request) -> Response:
     """Register a playbook (its source, compiled here) or a plan (its bytes, alone or behind the sources of it and of
-    what it embeds); refused when it does not compile.
+    what it embeds); refused when it does not compile. With `dry_run=true` it is only said what it would be.
     """
     data = await raw_body(request, SOURCE_BYTES)
     name = request.query_params.get("name", "playbook.yaml")
+    if request.query_params.get("dry_run") == "true":
+        return JSONResponse(await lasting_of(request).run(registering.looked_at, service_of(request), data, name))
     row = await lasting_of(request).run(registering.register, service_of(request), data, name)
     return JSONResponse(row, 201, {"Location": f"/plans/{row['playbook_id']}"})
 

@@ -9,7 +9,7 @@ from noetl.api.scoping import check_registration
 from noetl.api.service import ApiService, faults_told
 from noetl.app.documents import version_document
 from noetl.engine.program import Program
-from noetl.ports.catalogue import PlanRow
+from noetl.ports.catalogue import PlanRow, Versions
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import MAGIC
 from noetl_ir.plan_sources import BadSources, is_sources, read_sources
@@ -23,6 +23,15 @@ def register(service: ApiService, data: bytes, name: str) -> dict[str, Json]:
     with faults_told(), service.storing():
         version = service.runtime.programs.add_program(program, sources, registered=True)
     return version_document(PlanRow(program.plan.path or program.plan.name, version, program.digest))
+
+
+def looked_at(service: ApiService, data: bytes, name: str) -> dict[str, Json]:
+    """The row that registering a plan, or a playbook, would have; nothing is kept. Raises Faulty, Rejected."""
+    program, _ = _program_of(service, data, name)
+    path = program.plan.path or program.plan.name
+    newest = next(iter(service.runtime.store.plans(Versions(path, newest=True, limit=1))), None)
+    version = 1 if newest is None else newest.version + (newest.digest != program.digest)
+    return version_document(PlanRow(path, version, program.digest))
 
 
 def keep_plan(service: ApiService, data: bytes, name: str) -> dict[str, Json]:

@@ -225,7 +225,14 @@ ROUTES = (
         scope=WITHIN,
     ),
     Operation(
-        "POST", "/playbooks", "operator", handlers.register, query=("name",), status=201, deed="register", scope=WITHIN
+        "POST",
+        "/playbooks",
+        "operator",
+        handlers.register,
+        query=("name", "dry_run"),
+        status=201,
+        deed="register",
+        scope=WITHIN,
     ),
     Operation("GET", "/playbooks/{path:path}", "viewer", handlers.get_plan_at, query=("version",), scope=PLAYBOOK),
     Operation("POST", "/plans", "operator", handlers.keep_plan, query=("name",), status=201, scope=WITHIN),

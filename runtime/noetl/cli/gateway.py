@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from noetl.cli.daemons import say
+from noetl.cli.daemons import log_options, say
 from noetl.cli.listening_options import DEFAULT_PORT
 from noetl.cli.text import Problem, amount, escaped
 from noetl.clients.egress import is_loopback
@@ -23,6 +23,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--tls-cert", type=_FILE, metavar="FILE", help="The certificate, PEM.")
 @click.option("--tls-key", type=_FILE, metavar="FILE", help="Its key, PEM.")
 @click.option("--behind-proxy", is_flag=True, help="A proxy in front of it ends TLS.")
+@log_options
 @click.option("--check-config", is_flag=True, help="Say which group takes which playbooks, and begin nothing.")
 def gateway(
     groups: Path,
@@ -63,6 +64,8 @@ def gateway(
             named = ", ".join(group.playbooks) or "none by name"
             servers = amount(len(group.servers), "server")
             click.echo(f"{group.name}: {servers}, share {group.share:g}, playbooks {escaped(named)}")
+        for pattern in found.starts:
+            click.echo(f"each start alone: {escaped(pattern)}")
         return 0
     if tls_key is not None:
         learn_file(str(tls_key))

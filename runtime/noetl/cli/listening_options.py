@@ -37,6 +37,9 @@ class ListeningOptions(NamedTuple):
 
         is_encrypted = self.behind_proxy or self.tls_cert is not None
         refused = check_binding(self.host, has_tokens=has_tokens, is_encrypted=is_encrypted)
+        if refused is None and self.behind_proxy and not has_tokens:
+            # Whoever reaches the proxy reaches it, under a name that the proxy may write.
+            return "--behind-proxy: others reach it through that: make a token with `noetl token add NAME --role admin`"
         if refused is None and self.tls_key is not None and self.tls_cert is None:
             return "--tls-key is the key of a certificate: give --tls-cert too"
         return refused

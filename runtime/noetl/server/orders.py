@@ -85,7 +85,7 @@ class Orders:
 
     def add_order(self, order: RunPipeline, pool: str, priority: int, named: str = "") -> None:
         """Keep an order for the queue of a pool; `named` is the pool as its step names it."""
-        if self._has_shares is None:
+        if self._has_shares is None or not self._waiting:  # where nothing waited nobody has looked for long
             self._look_for_shares()
         if self._has_shares and self._shares is not None:
             share = self._shares.share_of(self._path_of(order.execution_id))

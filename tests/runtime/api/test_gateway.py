@@ -218,7 +218,14 @@ def test_a_playbook_is_registered_with_all_groups_or_none(gateway: Gateway) -> N
     # One that a group was given alone has them count otherwise: then versions mean two plans.
     gateway.servers["b"].api.post("/playbooks", content=WAITS.replace("PATH", path))
     other = gateway.client.post("/playbooks", content=WAITS.replace("PATH", path).replace("[go]", "[other]"))
-    assert other.status_code == 409 and "groups count versions of it otherwise: a 2, b 3" in other.text
+    assert other.status_code == 409 and "would be version 2 in group a, 3 in group b" in other.text
+    newest = [each.api.get("/playbooks", params={"path": path, "newest": "true"}) for each in gateway.servers.values()]
+    assert [each.json()["playbooks"][0]["version"] for each in newest] == [1, 2], "nothing was kept"
+    # As it says: older ones with the one that is behind, until all count alike.
+    gateway.servers["a"].api.post("/playbooks", content=NOOP.replace("PATH", path).replace("result: 7", "result: 8"))
+    gateway.register(WAITS.replace("PATH", path).replace("[go]", "[other]"))
+    newest = [each.api.get("/playbooks", params={"path": path, "newest": "true"}) for each in gateway.servers.values()]
+    assert newest[0].json() == newest[1].json() and newest[0].json()["playbooks"][0]["version"] == 3
     bad = gateway.client.post("/playbooks", content=b"kind: [")
     assert bad.status_code == 422 and bad.json()["detail"].startswith("group a: ")
 

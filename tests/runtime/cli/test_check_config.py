@@ -144,7 +144,7 @@ def test_options_come_from_a_file(
         store = "sqlite:///of-file.db"
         retain = ["completed=7d", "etl/*:any=36h"]
         archive = "kept"
-        behind-proxy = true
+        allow-requirements = true
         [worker]
         bus = "nats://127.0.0.1:1"
         """

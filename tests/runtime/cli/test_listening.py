@@ -99,3 +99,9 @@ def test_half_sent_requests_by_the_hundred_hinder_no_client(home: "Home") -> Non
         assert 400 < float(figures["noetl_connections"]) <= 500
         assert float(figures["noetl_dropped_connections_total"]) >= 200
         assert home.json("list", "--server", url) == []
+
+
+def test_behind_a_proxy_a_server_has_tokens(home: "Home") -> None:
+    # A proxy may write the name of this machine into `Host`, and so whoever reaches it would be let in.
+    refused = home.run("server", "--port", "0", "--behind-proxy")
+    assert refused.returncode == 2 and "noetl token add NAME --role admin" in refused.stderr

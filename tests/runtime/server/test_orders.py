@@ -238,6 +238,17 @@ def test_a_limit_that_is_changed_or_taken_away_counts_from_the_next_look_on() ->
     assert Counter(path for path, _ in lanes.work()) == {"team/x": 6, "team/y": 1, "team/z": 1}
 
 
+def test_a_limit_holds_for_the_first_orders_behind_a_time_without_any() -> None:
+    handing = Handing(capacity=100)
+    handing.add("other/x")
+    assert handing.taken(1) == ["other/x"] and len(handing.orders) == 0
+    handing.rows[:] = [with_pools(gpu=2)]
+    handing.clock.time += LOOK_EVERY
+    lanes = Lanes(handing)
+    handing.add("team/x", 6, "gpu")
+    assert len(lanes.work()) == 2
+
+
 def test_limits_of_namespaces_are_parts_of_that_of_a_pool() -> None:
     handing = Handing(with_pools(gpu=3), capacity=100, gpu=5)
     lanes = Lanes(handing)

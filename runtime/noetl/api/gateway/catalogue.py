@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,7 +26,7 @@ class CatalogueOfAll:
         """Have all groups keep what came, one after the other. Raises GroupRefusal where one is gone, or refuses.
 
         A group that lacks a playbook would fail its starts, and one that counts its versions otherwise would start
-        another plan: so nothing is sent as long as one is gone, and what differs in the end is refused loudly.
+        another plan: so nothing is kept as long as one is gone, or would count it otherwise.
         """
         missing = [name for name in self._asking.names if self._asking.upstream.state(name) != READY]
         if missing:
@@ -35,10 +36,25 @@ class CatalogueOfAll:
         asked = AskedOf(request.method, address_of(request), headers_for(request), data)
         # One after the other: of two at once each group might take another one first, and count versions otherwise.
         async with self._one_at_once:
+            if request.url.path == "/playbooks":
+                await self._check_versions(asked)
             return await self._put(asked)
 
+    async def _check_versions(self, asked: AskedOf) -> None:
+        """Raises GroupRefusal where a playbook would have another version in one group than in another one."""
+        said = dict[str, dict[str, Any]]()
+        look = asked._replace(address=f"{asked.address}{'&' if '?' in asked.address else '?'}dry_run=true")
+        for name in self._asking.names:
+            response = await self._asking.upstream.ask(name, look)
+            if response.status_code >= 400:
+                raise GroupRefusal(refusal(name, response))
+            said[name] = object_in(response) or {}
+        first, *others = said.values()
+        if any(each != first for each in others):
+            raise GroupRefusal(_otherwise(said))
+
     async def _put(self, asked: AskedOf) -> Response:
-        said = dict[str, object]()
+        said = dict[str, dict[str, Any]]()
         for name in self._asking.names:
             try:
                 response = await self._asking.upstream.ask(name, asked)
@@ -46,12 +62,10 @@ class CatalogueOfAll:
                 raise GroupRefusal(_half(name, [*said])) from None
             if response.status_code >= 400:
                 raise GroupRefusal(_half(name, [*said]) if said else refusal(name, response))
-            said[name] = object_in(response)
+            said[name] = object_in(response) or {}
         first, *others = said.values()
-        if any(each != first for each in others):
-            told = ", ".join(f"{name} {each.get('version')}" for name, each in said.items() if isinstance(each, dict))
-            text = f"groups count versions of it otherwise: {told}; register what one lacks with it, at /groups/NAME"
-            raise GroupRefusal(problem(409, text))
+        if any(each != first for each in others):  # somebody registered with one of them at this moment
+            raise GroupRefusal(_otherwise(said))
         location = {"Location": response.headers["location"]} if "location" in response.headers else {}
         return Response(
             response.content, response.status_code, location, media_type=response.headers.get("content-type")
@@ -89,6 +103,19 @@ class CatalogueOfAll:
         if unknown is None or missing:
             raise GroupRefusal(gone(missing))
         return unknown
+
+
+def _otherwise(said: dict[str, dict[str, Any]]) -> Response:
+    """The response where groups count the versions of a playbook otherwise."""
+    told = ", ".join(f"{each.get('version')} in group {name}" for name, each in said.items())
+    path, most = next(iter(said.values())).get("path"), max(int(each.get("version") or 0) for each in said.values())
+    behind = [name for name, each in said.items() if int(each.get("version") or 0) < most]
+    way = (
+        f"register older ones with {' and '.join(behind)} alone (at /groups/{behind[0]}), until it is {most} in all"
+        if behind
+        else "groups have other settings, or versions of noetl: they compile it to other plans"
+    )
+    return problem(409, f"`{path}` would be version {told}, and a version has to be the same plan in all: {way}")
 
 
 def _half(name: str, there: list[str]) -> Response:

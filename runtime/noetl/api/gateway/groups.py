@@ -52,7 +52,7 @@ class GroupMap:
 
     def __init__(self, groups: Iterable[ServerGroup], starts: Sequence[str] = ()) -> None:
         self.groups = {group.name: group for group in groups}
-        self._starts = tuple(starts)
+        self.starts = tuple(starts)
 
     def group_of(self, path: str) -> ServerGroup:
         """The group that the executions of a playbook begin in, and that has the documents which start them."""
@@ -67,11 +67,11 @@ class GroupMap:
 
     def may_spread(self, pattern: str) -> bool:
         """Whether starts of some path that fits a pattern may be drawn alone."""
-        return _may_meet(pattern, self._starts)
+        return _may_meet(pattern, self.starts)
 
     def is_spread(self, path: str) -> bool:
         """Whether each start of a playbook is drawn alone."""
-        return self._named_for(path) is None and _fits(path, self._starts)
+        return self._named_for(path) is None and _fits(path, self.starts)
 
     def _named_for(self, path: str) -> ServerGroup | None:
         return next((group for group in self.groups.values() if _fits(path, group.playbooks)), None)

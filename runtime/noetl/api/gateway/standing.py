@@ -106,7 +106,7 @@ class StandingOfAll:
     async def receive(self, request: Request) -> Response:
         """Hand a request to a webhook to the group that takes it: only that knows the secret it is signed with."""
         data = await raw_body(request, BODY_BYTES)
-        hook, unsure, unsigned = request.path_params["name"], list[str](), None
+        hook, unsure, unsigned, failed = request.path_params["name"], list[str](), None, None
         known = self._hooks.get(hook)
         for name in sorted(self._asking.names, key=lambda each: each != known):
             if self._asking.upstream.state(name) == GONE:
@@ -121,11 +121,14 @@ class StandingOfAll:
                 unsigned = response
             elif response.status_code >= 500:
                 unsure.append(name)
+                failed = response
             else:
                 self._hooks[hook] = name
                 return response
         if unsure or unsigned is None:
             # It comes again, and the one that could not be asked may be the one that takes it.
+            if failed is not None:  # it says why: the secret that is lacking may be that of this webhook
+                return failed
             raise GroupRefusal(gone(unsure))
         return unsigned
 

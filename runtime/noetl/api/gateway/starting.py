@@ -58,9 +58,18 @@ class Starting:
         if digest:
             headers = _bound_to(headers, digest)
         if self._asking.upstream.state(name) != READY:
+            if digest and KEY in request.headers:
+                text = f"group {name} does not answer, and the key of this start belongs there: give it another key"
+                raise GroupRefusal(problem(503, text, retry_after=2))
             raise GroupRefusal(gone([name]))
         asked = AskedOf("POST", address_of(request), headers, data, heeds_key=True)
-        return await self._asking.upstream.pass_on(name, asked)
+        response = await self._asking.upstream.pass_on(name, asked)
+        if response.status_code == 412:
+            text = (
+                f"nothing was started: group {name} has another plan of it than the others: register it with all again"
+            )
+            raise GroupRefusal(problem(412, text))
+        return response
 
     async def _place_of(self, request: Request, named: dict[str, Json]) -> tuple[str, str]:
         """The group of a start, and the digest of the plan that it is held to, empty for none. Raises GroupRefusal."""
