@@ -7,9 +7,9 @@ from starlette.responses import Response
 from noetl.api.bodies import natural
 from noetl.api.handlers import service_of
 from noetl.api.pages import limit_of, page, position_of
-from noetl.api.problems import BadRequest
+from noetl.api.problems import BadRequest, Rejected
 from noetl.api.responses import JSONResponse
-from noetl.api.scoping import in_scope
+from noetl.api.scoping import in_scope, shown_execution
 from noetl.api.service import ApiService
 from noetl.app.clock import WallClock
 from noetl.app.query_language import QueryProblem, faulty_group, read_query
@@ -17,6 +17,8 @@ from noetl.ports import ALL, STATUSES, Wanted
 from noetl.ports.queries import Condition
 from noetl.ports.scopes import scope_now
 from noetl_ir.expr import Json
+
+NO_PLACE = "there is no execution `{}`, behind which the list was to go on: begin it again"
 
 
 def condition_in(text: str) -> Condition | None:
@@ -53,6 +55,9 @@ async def list_executions(request: Request) -> Response:
     limit, now = limit_of(request), request.query_params.get("now") == "true"
     wanted = wanted_by(request)._replace(limit=limit)
     rows = await run_in_threadpool(_listed, service_of(request), wanted, now=now)
+    if not rows and wanted.before and await run_in_threadpool(_is_gone, service_of(request), wanted.before):
+        # An end of the list would be a list that lacks what is behind: it may have been purged since the last page.
+        raise Rejected(NO_PLACE.format(wanted.before))
     return page("executions", rows, rows[-1]["execution_id"] if len(rows) == limit else None)
 
 
@@ -72,6 +77,10 @@ async def count_by(request: Request) -> Response:
     rows = (await run_in_threadpool(_tally, service_of(request), wanted, group))[after:]
     shown: list[dict[str, Json]] = [{"value": value, "count": count} for value, count in rows[:limit]]
     return page("counts", shown, after + limit if len(rows) > limit else None)
+
+
+def _is_gone(service: ApiService, execution_id: str) -> bool:
+    return shown_execution(service.runtime.store, execution_id) is None
 
 
 def _listed(service: ApiService, wanted: Wanted, *, now: bool) -> list[dict[str, Json]]:
