@@ -32,7 +32,7 @@ class Ending(NamedTuple):
     execution whose log its own begins with, `started_by` what started it where that was no person. `line` is the line
     of the source in which the error's place is, "" where it says no more than its task or step. `outside` are the bytes
     of the result that lie outside of the log, of which `result` has the references. `children` are those through whose
-    failures it failed.
+    failures it failed. `moves` are when it was moved to another plan, and from which.
     """
 
     execution_id: str
@@ -53,6 +53,7 @@ class Ending(NamedTuple):
     started_by: Mapping[str, Json] = MappingProxyType({})
     outside: int = 0
     children: tuple[FailedChild, ...] = ()
+    moves: tuple[tuple[int, str], ...] = ()
 
     def as_json(self) -> dict[str, Json]:
         """One document; times as RFC 3339."""
@@ -71,6 +72,7 @@ class Ending(NamedTuple):
             **({"phase": self.phase} if self.phase else {}),
             **({"after": list(self.after)} if self.after else {}),
             **({"rerun_of": self.rerun_of} if self.rerun_of else {}),
+            **({"moved": [{"at": iso_of(at), "from": digest} for at, digest in self.moves]} if self.moves else {}),
             **({"started_by": dict(self.started_by)} if self.started_by else {}),
             **({"unheard_signals": dict(self.unheard)} if self.unheard else {}),
         }
@@ -108,6 +110,7 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         execution.started_by,
         outside,
         _children_of(runtime, execution.execution_id, error),
+        tuple(execution.moves),
     )
 
 

@@ -103,6 +103,8 @@ def _tell(
         click.echo(f"on a virtual clock, {took}" if ending.scripted else f"started {moment(ending.started)}, {took}")
     if ending.rerun_of:
         click.echo(f"a rerun of {escaped(ending.rerun_of)}")
+    for at, digest in ending.moves:
+        click.echo(f"moved from the plan {digest[:12]} at {moment(at)}")
     if isinstance(header := ending.started_by.get("traceparent"), str):
         click.echo(escaped(f"part of the trace {header.split('-')[1]}"))
     if ending.started_by.keys() - {"traceparent"}:

@@ -321,6 +321,7 @@ def plan_migrated(program: Program, execution: Execution, event: Event) -> None:
     keep_row(execution, event)
     if event.data["from"] != execution.plan_digest:
         raise IllegalFiring("it did not run the plan that it is moved from")
+    execution.moves.append((event.ts, execution.plan_digest))
     execution.plan_digest = str(event.data["to"])
 
 

@@ -389,6 +389,7 @@ class Execution:
     - `started_by`: what started it where that was no person; `labels`: texts that its start brought, to find it by.
     - `rerun_of`: the execution whose log its own begins with, empty for none; `begun_again`: when it went on from there
       (microseconds), 0 before.
+    - `moves`: when it was moved to another plan (microseconds), and the digest of the one that it left.
     - `replaced_by`: the newer execution under its `concurrency` key that it was cancelled for.
     - `results`: by step, its latest success; `ctx_set`: by key of `ctx`, log position and run of the last write.
     - `line`: the line of the entry token (`noetl.engine.lines`); `waves`: by step, the line of the run that the current
@@ -447,6 +448,7 @@ class Execution:
         "mail",
         "main",
         "marking",
+        "moves",
         "next_key",
         "now",
         "parent",
@@ -497,6 +499,7 @@ class Execution:
         self.phase = MAIN
         self.main, self.started_by, self.labels = dict[str, Json](), dict[str, Json](), dict[str, str]()
         self.after: list[Json] = []
+        self.moves: list[tuple[int, str]] = []
         self.after_limit: int | None = None
         self.remembered: list[Remembered] = []
         self.compensating = ""

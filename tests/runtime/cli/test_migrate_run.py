@@ -65,6 +65,10 @@ def test_one_that_nobody_drives_is_moved_and_goes_on_as_the_new_plan_says(home: 
     done = home.run("migrate-run", name, "--plan", "mended.ir")
     assert done.returncode == 0 and f"moved: execution {name}" in done.stdout, done.stderr
     assert kinds(home, name) == ["playbook.migrated"]
+    [move] = home.json("status", name)["moved"]  # type: ignore[index, call-overload]
+    [row] = home.json("list")  # type: ignore[misc]
+    assert move["from"] != row["plan_digest"] and len(move["from"]) == 64
+    assert f"moved from the plan {move['from'][:12]} at " in home.run("status", name).stdout
     assert home.run("replay", name).stdout.startswith("a legal run")
     again = home.run("migrate-run", name, "--plan", "mended.ir")
     assert again.returncode == 1 and "it runs this plan already" in again.stderr
