@@ -84,7 +84,7 @@ def test_of_two_thousand_steps_the_one_that_waits_can_be_read_at_once(server: Li
     controls.get_by_role("button", name="Fit").click()
     seen = look(page)
     assert {"step start", last} <= {*seen.seen} and len(seen.seen) == STEPS
-    controls.get_by_role("button", name="Readable").click()
+    controls.get_by_role("button", name="1:1, readable").click()
     seen = look(page)
     assert last in seen.seen and seen.letters >= 11
     controls.get_by_role("button", name="Fit").click()
@@ -161,7 +161,7 @@ def test_looking_around_in_two_thousand_steps_costs_little(server: Listener, pag
     costs = Costs(page)
     million = costs.of(COUNT)[0] / 20
     # To count to a million takes some 4 ms, of the 33 that a frame has.
-    for where in ("Readable", "Fit"):
+    for where in ("1:1, readable", "Fit"):
         page.get_by_role("button", name=where, exact=True).click()
         for keys in (0, 1):
             assert costs.of(TURN, keys, 48)[0] / 48 < 10 * million, (where, keys)

@@ -498,8 +498,7 @@ class Execution:
         self.terminated = self.replaced_by = self.rerun_of = ""
         self.phase = MAIN
         self.main, self.started_by, self.labels = dict[str, Json](), dict[str, Json](), dict[str, str]()
-        self.after: list[Json] = []
-        self.moves: list[tuple[int, str]] = []
+        self.after, self.moves = list[Json](), list[tuple[int, str]]()
         self.after_limit: int | None = None
         self.remembered: list[Remembered] = []
         self.compensating = ""

@@ -81,7 +81,9 @@ def test_the_configuration_of_the_folder_counts(tmp_path: Path) -> None:
 
 
 def test_a_caller_is_looked_at_again_when_its_child_changes(editor: Editor) -> None:
-    child = HEAD.replace("shop/a", "shop/child") + "workflow:\n  - step: start\n    tool: {kind: noop}\n"
+    child = (
+        HEAD.replace("shop/a", "shop/child") + "workload: {n: 0}\nworkflow:\n  - step: start\n    tool: {kind: noop}\n"
+    )
     caller = HEAD + "workflow:\n  - step: start\n    tool: {kind: playbook, path: shop/child, args: {n: 1}}\n"
     editor.show("child.yaml", child)
     editor.show("caller.yaml", caller)
