@@ -127,6 +127,13 @@ def _keys(value: Any) -> TokenKeys:
     return tuple(value)
 
 
+def is_of_unbegun_item(event: Event) -> bool:
+    """Whether an event is about an item of a loop that never began, by its `index`: then its run is that of the loop,
+    whose other items go on. Any other event of the end of an item names the run of that item.
+    """
+    return event.event_type == "loop.iteration.skipped" and "index" in event.data
+
+
 def step_run_of(key: str) -> str:
     """The step run id of a token key."""
     return key.partition("/")[0] if "/" in key else key

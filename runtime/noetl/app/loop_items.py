@@ -21,7 +21,7 @@ from noetl.engine.program import Program
 from noetl.engine.views import plain_result
 from noetl.ports import ExecutionRow
 from noetl_ir import codec
-from noetl_ir.events import Event, index_of, step_run_of
+from noetl_ir.events import Event, index_of, is_of_unbegun_item, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import LoopValue, is_reference
 
@@ -75,7 +75,7 @@ class LoopItems:
                     self._add_item(event, number, value)
             case "loop.item.added":
                 self._add_item(event, int(str(event.data["index"])), event.data["item"])
-            case "loop.iteration.skipped" if "index" in event.data:
+            case "loop.iteration.skipped" if is_of_unbegun_item(event):
                 self._end(f"{event.run}/{event.data['index']}", "skipped", at)
             case "loop.iteration.started" if item is not None:
                 item.state, item.began = "running", at

@@ -11,7 +11,7 @@ from noetl.host.measures import Measures
 from noetl.ports import Conflict, NoRoom, StoreFailure, StoreRefused
 from noetl.server.journal import Keep
 from noetl.server.workers.tracker import pool_of
-from noetl_ir.events import Event, step_run_of
+from noetl_ir.events import Event, is_of_unbegun_item, step_run_of
 
 _CUT = ("step.failed", "step.cancelled", "loop.iteration.skipped", "loop.started")
 """Events behind which nothing of a run, or of an iteration, waits or runs any more: or only as a loop."""
@@ -115,8 +115,8 @@ class EventMeasures:
 
     def _forget_run(self, execution: Execution, program: Program, event: Event) -> None:
         """A run, or an iteration, is over, or has become a loop: what of it waited or ran does so no more."""
-        if event.event_type == "loop.iteration.skipped" and "index" in event.data:
-            return  # an item that never began: its event is one of the loop's run, whose other items go on
+        if is_of_unbegun_item(event):
+            return
         for table in (self._ordered, self._started):
             mine = table.get(execution.execution_id, {})
             mine.pop(event.run, None)

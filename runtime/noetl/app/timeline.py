@@ -13,7 +13,7 @@ from noetl.app.snapshots import events_of, program_of
 from noetl.engine.identities import child_ids
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
-from noetl_ir.events import Event, index_of, step_run_of
+from noetl_ir.events import Event, index_of, is_of_unbegun_item, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetl_ir.tallies import awaited_by
@@ -65,8 +65,8 @@ class Bars:
             case "step.cancelled":
                 self._end(f"step {run}", at, ok=None)
                 self._cut(run, at)
-            case "loop.iteration.skipped" if "index" in event.data:
-                pass  # an item that never began: its event is one of the loop's run, whose other items go on
+            case "loop.iteration.skipped" if is_of_unbegun_item(event):
+                pass
             case "loop.iteration.skipped" | "loop.iteration.failed":
                 self._cut(run, at)
             case "task.started":

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from noetl.engine.program import Program
-from noetl_ir.events import Event, index_of, step_run_of
+from noetl_ir.events import Event, index_of, is_of_unbegun_item, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 from noetl_ir.trace_ids import TraceContext, attempt_of, context_of, span_id_of, trace_id_of
@@ -121,8 +121,8 @@ class TraceReader:
             case "step.cancelled":
                 yield from self._cut(run, event.ts)
                 yield from self._end(step, event.ts, UNSET, "cancelled")
-            case "loop.iteration.skipped" if "index" in event.data:
-                pass  # an item that never began: its event is one of the loop's run, whose other items go on
+            case "loop.iteration.skipped" if is_of_unbegun_item(event):
+                pass
             case "loop.iteration.failed" | "loop.iteration.skipped":
                 yield from self._cut(run, event.ts)
             case "task.started":
