@@ -18,8 +18,6 @@ from noetl.ports.queries import Condition
 from noetl.ports.scopes import scope_now
 from noetl_ir.expr import Json
 
-NO_PLACE = "there is no execution `{}`, behind which the list was to go on: begin it again"
-
 
 def condition_in(text: str) -> Condition | None:
     """The condition of a query that somebody wrote. Raises BadRequest."""
@@ -57,7 +55,7 @@ async def list_executions(request: Request) -> Response:
     rows = await run_in_threadpool(_listed, service_of(request), wanted, now=now)
     if not rows and wanted.before and await run_in_threadpool(_is_gone, service_of(request), wanted.before):
         # An end of the list would be a list that lacks what is behind: it may have been purged since the last page.
-        raise Rejected(NO_PLACE.format(wanted.before))
+        raise Rejected(f"there is no execution `{wanted.before}`, behind which the list was to go on: begin it again")
     return page("executions", rows, rows[-1]["execution_id"] if len(rows) == limit else None)
 
 

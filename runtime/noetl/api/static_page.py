@@ -22,11 +22,10 @@ _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg"
 FILES = (
     "index.html", "app.css", "icon.svg",
     "actions.js", "app.js", "audit.js", "children.js", "counts.js", "differences.js", "dom.js", "execution.js",
-    "executions.js",
-    "failures.js", "findings.js", "forms.js", "frames.js", "items.js", "lists.js", "log.js", "moves.js",
-    "notifications.js", "numbers.js", "output.js", "picture.js", "playbooks.js", "reruns.js", "schedules.js",
-    "scopes.js", "server.js", "signals.js", "signing.js", "source.js", "starting.js", "step.js", "timeline.js",
-    "times.js", "triggers.js", "viewport.js", "workers.js",
+    "executions.js", "failures.js", "findings.js", "forms.js", "frames.js", "items.js", "lists.js", "log.js",
+    "moves.js", "notifications.js", "numbers.js", "output.js", "picture.js", "playbooks.js", "reruns.js",
+    "schedules.js", "scopes.js", "server.js", "signals.js", "signing.js", "source.js", "starting.js", "step.js",
+    "timeline.js", "times.js", "triggers.js", "viewport.js", "workers.js",
 )  # fmt: skip
 """What of the folder is served: a name that came in a request opens no file."""
 

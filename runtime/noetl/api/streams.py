@@ -109,9 +109,8 @@ class Streams:
                     return
                 # Cleared before the log is read: what is written while it is read rings again, and is not missed.
                 rung.clear()
-                over = await run_in_threadpool(
-                    self._service.is_over, execution_id
-                )  # asked first: its last events are seen
+                # Asked first: its last events are seen.
+                over = await run_in_threadpool(self._service.is_over, execution_id)
                 page = await run_in_threadpool(self._service.events, execution_id, position, PAGE)
                 for envelope in page:
                     position += 1

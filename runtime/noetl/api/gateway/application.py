@@ -41,7 +41,6 @@ _STARTING = {"schedules": ("pause", "resume", "backfill", "start"), "triggers": 
 _OF_EACH = ("notifications", "namespaces")
 _MANY = ("cancel", "signal", "pause", "resume", "rerun")
 
-
 OF_ONE_GROUP = frozenset({
     ("GET", "/audit"), ("GET", "/credentials"), ("GET", "/tokens"), ("POST", "/logs"),
     ("GET", "/sign-in/oidc"), ("GET", "/sign-in/return"), ("POST", "/workers/{worker}/drain"),

@@ -69,7 +69,7 @@ class Asking:
 
         Raises GroupRefusal where one refuses it, and where there is none that said anything.
         """
-        return await self.all(request, {name: _get(path, query) for name, query in queries.items()}, shape)
+        return await self.all(request, {name: get_asked(path, query) for name, query in queries.items()}, shape)
 
     async def all(self, request: Request, asked: Mapping[str, AskedOf], shape: ObjectShape) -> Gathered:
         """Ask groups a request each. Raises GroupRefusal."""
@@ -83,6 +83,13 @@ class Asking:
         if not found:
             raise GroupRefusal(gone(missing))
         return Gathered(found, missing)
+
+    async def object_of(self, request: Request, name: str, asked: AskedOf, shape: ObjectShape) -> dict[str, Any] | None:
+        """The object that one group says; None where it is missing. Raises GroupRefusal where it refuses."""
+        found = await self._object(request, name, asked, shape)
+        if isinstance(found, Response):
+            raise GroupRefusal(found)
+        return found
 
     async def one(self, request: Request, name: str, asked: AskedOf) -> WholeResponse:
         """The response of a group, whichever. Raises Unreachable, LostResponse."""
@@ -120,7 +127,8 @@ _LONGEST = 10_000
 _OF_BODIES = frozenset({"content-length", "content-type", "accept", "if-none-match", "range"})
 
 
-def _get(path: str, query: QueryWords) -> AskedOf:
+def get_asked(path: str, query: QueryWords) -> AskedOf:
+    """A `GET` of a path with a query."""
     pairs = query.items() if isinstance(query, Mapping) else query
     words = urlencode([(key, value) for key, value in pairs])
     return AskedOf("GET", path + (f"?{words}" if words else ""), ())

@@ -1,8 +1,8 @@
 """Groups of servers, and which of them the executions of a playbook begin in.
 
-All executions under one first part of their paths, `orders` of `orders/ship/parcel`, begin in one group:
-what holds between executions, as locks and limits of concurrency, is a matter of one store. Groups are drawn by
-rendezvous hashing (Thaler and Ravishankar 1998; weights by Schindelhauer and Schomaker 2005): each gateway draws the
+All executions under one first part of their paths, `orders` of `orders/ship/parcel`, begin in one group: what
+holds between executions, as locks and limits of concurrency, is a matter of one store. Groups are drawn by rendezvous
+hashing (Thaler and Ravishankar 1998; weights by Schindelhauer and Schomaker 2005): each gateway draws the
 same ones without asking anybody, and a group that is added takes its share from each other one and moves nothing else.
 """
 

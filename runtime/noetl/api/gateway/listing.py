@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from noetl.api.gateway.asking import Asking, Gathered, GroupRefusal, QueryWords
+from noetl.api.gateway.asking import Asking, Gathered, GroupRefusal, QueryWords, get_asked
 from noetl.api.gateway.shapes import (
     EXECUTION_ROW,
     counts_only,
@@ -26,28 +25,13 @@ from noetl.api.problems import problem
 from noetl.api.responses import JSONResponse
 from noetl.store.http.documents import micros_of
 from noetl_ir.expr import Json
-from noetl_ir.records import NamedTuple
 
 _MOST_COUNTED = 20
 """Pages of counts that a group is asked for: so many thousand values."""
 
 
-class ListKind(NamedTuple):
-    """A list by names: its key in the response, and that of the name in a row."""
-
-    rows: str
-    name: str = "name"
-
-
-LISTS: Mapping[str, ListKind] = {
-    "/workers": ListKind("workers"),
-    "/pools": ListKind("pools"),
-    "/schedules": ListKind("schedules"),
-    "/triggers": ListKind("triggers"),
-    "/notifications": ListKind("notifications"),
-    "/namespaces": ListKind("namespaces"),
-}
-"""Lists by name that are made of those of all groups."""
+LISTS = ("/workers", "/pools", "/schedules", "/triggers", "/notifications", "/namespaces")
+"""Lists by name that are made of those of all groups: each has its rows under its own name."""
 
 _COUNTS = page_of("counts", having(value=is_text_or_null, count=is_count), next=is_position)
 
@@ -82,8 +66,10 @@ class Listing:
     async def counts(self, request: Request) -> Response:
         """How many executions there are by status, in all groups together."""
         gathered = await self._asking.get_all(request, "/counts", self._same(request), counts_only)
-        counts = dict(_sum(page.items() for page in gathered.found.values()))
-        return JSONResponse(counts, headers=gathered.headers)  # nothing but statuses and numbers
+        counts = Counter[str]()
+        for page in gathered.found.values():
+            counts.update(page)
+        return JSONResponse(dict(counts), headers=gathered.headers)  # nothing but statuses and numbers
 
     async def count_by(self, request: Request) -> Response:
         """How many there are by what is asked, in all groups together; those of most first."""
@@ -91,22 +77,17 @@ class Listing:
         path, pairs = f"/counts/{request.path_params['group']}", _pairs(request, "after", "limit")
         found, missing = Counter[str | None](), set[str]()
         for name in self._asking.names:
-            queries: dict[str, QueryWords] = {name: [*pairs, ("limit", str(LONGEST_PAGE))]}
             reached = 0
             for _ in range(_MOST_COUNTED):
-                try:
-                    gathered = await self._asking.get_all(request, path, queries, _COUNTS)
-                except GroupRefusal as refused:
-                    if refused.response.status_code != 503:
-                        raise
+                asked = get_asked(path, [*pairs, ("limit", str(LONGEST_PAGE)), ("after", str(reached))])
+                page = await self._asking.object_of(request, name, asked, _COUNTS)
+                if page is None:
                     missing.add(name)
                     break
-                page = gathered.found[name]
                 found.update({row["value"]: row["count"] for row in page["counts"]})
                 if page["next"] is None or page["next"] <= reached:
                     break
                 reached = page["next"]
-                queries = {name: [*pairs, ("limit", str(LONGEST_PAGE)), ("after", str(page["next"]))]}
             else:
                 raise GroupRefusal(
                     problem(409, f"group {name} has too many values to count here: ask it at /groups/{name}")
@@ -120,16 +101,16 @@ class Listing:
 
     async def by_name(self, request: Request) -> Response:
         """A list by names of all groups; each row says its `group`."""
-        kind, limit = LISTS[request.url.path], limit_of(request)
-        shape = page_of(kind.rows, having(**{kind.name: is_text}))
+        kind, limit = request.url.path.removeprefix("/"), limit_of(request)
+        shape = page_of(kind, having(name=is_text))
         gathered = await self._asking.get_all(request, request.url.path, self._same(request), shape)
-        rows = [{**row, "group": name} for name, page in gathered.found.items() for row in page[kind.rows]]
-        shown = sorted(rows, key=lambda row: (row[kind.name], self._turn(row["group"])))
+        rows = [{**row, "group": name} for name, page in gathered.found.items() for row in page[kind]]
+        shown = sorted(rows, key=lambda row: (row["name"], self._turn(row["group"])))
         # Where a name is in several groups all its rows are on one page, as the next page begins behind the name.
-        cut = shown[limit - 1][kind.name] if len(shown) > limit else None
-        page_rows = shown if cut is None else [row for row in shown if row[kind.name] <= cut]
-        behind = cut if cut is not None else page_rows[-1][kind.name] if len(shown) == limit else None
-        return gathered.response({kind.rows: page_rows, "next": behind})
+        cut = shown[limit - 1]["name"] if len(shown) > limit else None
+        page_rows = shown if cut is None else [row for row in shown if row["name"] <= cut]
+        behind = cut if cut is not None else page_rows[-1]["name"] if len(shown) == limit else None
+        return gathered.response({kind: page_rows, "next": behind})
 
     async def _groups_of(self, request: Request) -> tuple[str, ...]:
         """The groups that have what is asked for: what an execution called, and reruns of it, are where it is."""
@@ -160,14 +141,6 @@ class Listing:
 
     def _same(self, request: Request) -> dict[str, QueryWords]:
         return dict.fromkeys(self._asking.names, request.query_params.multi_items())
-
-
-def _sum(counts: Iterable[Iterable[tuple[str, Any]]]) -> Counter[str]:
-    total = Counter[str]()
-    for each in counts:
-        for key, value in each:
-            total[key] += value
-    return total
 
 
 def _pairs(request: Request, *but: str) -> list[tuple[str, str]]:

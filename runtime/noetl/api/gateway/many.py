@@ -57,16 +57,13 @@ class AskingMany:
                 groups.setdefault(place.group, []).append(name)
         for group, ids in groups.items():
             asked = json_asked("POST", request.url.path, {**body, "ids": [*ids]})
-            try:
-                gathered = await self._asking.all(request, {group: asked}, _ASKED)
-            except GroupRefusal as refused:
-                if refused.response.status_code != 503:
-                    raise
-                # Some may have been asked before the group was gone: nobody is told that they were not.
-                why = f"group {group} does not answer: whether it was asked is not known"
-                rows += [{"execution_id": name, "outcome": "refused", "why": why} for name in ids]
-            else:
-                rows += gathered.found[group]["executions"]
+            page = await self._asking.object_of(request, group, asked, _ASKED)
+            if page is not None:
+                rows += page["executions"]
+                continue
+            # Some may have been asked before the group was gone: nobody is told that they were not.
+            why = f"group {group} does not answer: whether it was asked is not known"
+            rows += [{"execution_id": name, "outcome": "refused", "why": why} for name in ids]
         return Gathered({}).response({"executions": rows, "next": None, "left": 0})
 
     async def _ask_fitting(self, request: Request, body: dict[str, Any]) -> Response:
@@ -80,22 +77,17 @@ class AskingMany:
         limit = body.get("limit", 100)
         behind, left = None, 0
         for number, name in enumerate(names[at:], at):
-            asked: dict[str, Any] = {**body, "before": before if number == at else ""}
-            asked["limit"] = limit
+            asked: dict[str, Any] = {**body, "before": before if number == at else "", "limit": limit}
             is_full = isinstance(limit, int) and len(rows) >= limit
             if is_full:
                 asked |= {"limit": 1, "dry_run": True}
             elif isinstance(limit, int):
                 asked["limit"] = limit - len(rows)
-            try:
-                sent = json_asked("POST", request.url.path, asked)
-                gathered = await self._asking.all(request, {name: sent}, _ASKED)
-            except GroupRefusal as refused:
-                if refused.response.status_code != 503:
-                    raise
+            sent = json_asked("POST", request.url.path, asked)
+            page = await self._asking.object_of(request, name, sent, _ASKED)
+            if page is None:
                 missing.append(name)
                 continue
-            page = gathered.found[name]
             left += page["left"] + (len(page["executions"]) if is_full else 0)
             if not is_full:
                 rows += page["executions"]
