@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import uvicorn
     from playwright.sync_api import Browser, Page
 
-    from noetl.server.service import Service
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WORDS = (
@@ -104,23 +103,23 @@ def _no_signals() -> "Iterator[Callable[[], None]]":
     """Has the next server know of no signals; what is given stops it as they would."""
     from noetl.api import serving
 
-    known: list[tuple[uvicorn.Server, Service]] = []
+    known: list[tuple[uvicorn.Server, Callable[[bool], None]]] = []
 
     @contextlib.contextmanager
-    def none(server: "uvicorn.Server", service: "Service") -> Iterator[None]:
-        known.append((server, service))
+    def none(server: "uvicorn.Server", ended: Callable[[bool], None]) -> Iterator[None]:
+        known.append((server, ended))
         yield
 
     def stop() -> None:
-        for server, service in known:
-            service.stop(0)
+        for server, ended in known:
+            ended(True)  # as the second signal: at once
             server.should_exit = True
 
-    before, serving._stopped_by_signals = serving._stopped_by_signals, none
+    before, serving.stopped_by_signals = serving.stopped_by_signals, none
     try:
         yield stop
     finally:
-        serving._stopped_by_signals = before
+        serving.stopped_by_signals = before
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -17,6 +18,9 @@ from noetl.api.bounded import protocol_in
 from noetl.api.connections import Book, ConnectionLimits
 from noetl.api.people import People
 from noetl_ir.records import NamedTuple
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 MOST_FILES = 1 << 18
 """Files that may be open at once, where the system lets it: with SQLite each execution that is driven has a lock."""
@@ -139,3 +143,24 @@ def bound_to(listening: Listening) -> socket.socket:
         bound.close()
         raise
     return bound
+
+
+@contextmanager
+def stopped_by_signals(server: uvicorn.Server, stop: Callable[[bool], None] = lambda again: None) -> Iterator[None]:
+    """The first SIGINT or SIGTERM lets what is in flight finish, the next one ends at once. `stop` is called with each;
+    it hears whether there was one before.
+    """
+    import signal
+
+    def heard(number: int, frame: FrameType | None) -> None:
+        again = server.force_exit = server.should_exit
+        stop(again)
+        server.should_exit = True
+
+    watched = (signal.SIGINT, signal.SIGTERM)
+    before = [(name, signal.signal(name, heard)) for name in watched]
+    try:
+        yield
+    finally:
+        for name, handler in before:
+            signal.signal(name, handler)

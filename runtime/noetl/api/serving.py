@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -12,7 +11,17 @@ from starlette.applications import Starlette
 
 from noetl.api.authorization import Authorization
 from noetl.api.connections import Book
-from noetl.api.listening import HttpServer, Listening, bound_to, bounds_of, config_of, name_of, open_files, url_of
+from noetl.api.listening import (
+    HttpServer,
+    Listening,
+    bound_to,
+    bounds_of,
+    config_of,
+    name_of,
+    open_files,
+    stopped_by_signals,
+    url_of,
+)
 from noetl.api.notifier import Notifier
 from noetl.api.oidc_sign_in import OidcSignIn
 from noetl.api.page_sessions import PageSessions
@@ -38,7 +47,7 @@ from noetl.server.service import Service
 from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
-    from types import FrameType
+    pass
 
 
 class ServingCallbacks(NamedTuple):
@@ -84,7 +93,7 @@ def serve(
     driving = _Driving(service, server, lines.say)
     aside = _aside(app, runtime, lines, retention, None if asked is not None else listening.bus_url)
     # Bound first: where the address cannot be had, nothing was driven yet that would have to be stopped.
-    with bound_to(listening) as bound, _stopped_by_signals(server, service):
+    with bound_to(listening) as bound, stopped_by_signals(server, lambda again: service.stop(0 if again else DRAIN)):
         host, port = bound.getsockname()[:2]
         if registry is not None:
             registry.url = listening.announced or url_of(listening, name_of(host), port)
@@ -139,26 +148,6 @@ def _aside(
         # Apart from ends: a server of messages that cannot be reached holds up whoever asks for some.
         aside.append(Scheduling(messages, lines.say, name="messages", close=messages.close))
     return aside
-
-
-@contextmanager
-def _stopped_by_signals(server: uvicorn.Server, service: Service) -> Iterator[None]:
-    """The first SIGINT or SIGTERM lets what is in flight finish, the next one ends at once."""
-    import signal
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if server.should_exit:
-            server.force_exit = True
-        service.stop(0 if server.should_exit else DRAIN)
-        server.should_exit = True
-
-    watched = (signal.SIGINT, signal.SIGTERM)
-    before = [(name, signal.signal(name, stop)) for name in watched]
-    try:
-        yield
-    finally:
-        for name, handler in before:
-            signal.signal(name, handler)
 
 
 class _Driving(threading.Thread):

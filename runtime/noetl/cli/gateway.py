@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 
 from noetl.cli.daemons import log_options, say
-from noetl.cli.listening_options import DEFAULT_PORT
+from noetl.cli.listening_options import ListeningOptions, socket_options
 from noetl.cli.text import Problem, amount, escaped
-from noetl.clients.egress import is_loopback
 from noetl.host.log_lines import log_line
 from noetl.host.process_secrets import learn_file
 
@@ -19,10 +18,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command("gateway", short_help="One address for several groups of servers.")
 @click.argument("groups", metavar="GROUPS", type=_FILE)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 takes any.")
-@click.option("--tls-cert", type=_FILE, metavar="FILE", help="The certificate, PEM.")
-@click.option("--tls-key", type=_FILE, metavar="FILE", help="Its key, PEM.")
-@click.option("--behind-proxy", is_flag=True, help="A proxy in front of it ends TLS.")
+@socket_options
 @log_options
 @click.option("--check-config", is_flag=True, help="Say which group takes which playbooks, and begin nothing.")
 def gateway(
@@ -39,16 +35,15 @@ def gateway(
     GROUPS is a TOML file: a table for each group with its `servers`, and how playbooks are spread. It asks for no
     token: each group is asked with that of whoever asks the gateway, so all groups have to know the same ones.
     """
-    if not is_loopback(host) and tls_cert is None and not behind_proxy:
-        raise click.UsageError(f"to listen on {host}, give --tls-cert and --tls-key, or --behind-proxy")
-    if tls_key is not None and tls_cert is None:
-        raise click.UsageError("--tls-key is the key of a certificate: give --tls-cert too")
     try:
         from noetl.api.gateway.groups import MOST_BYTES, BadGroups, groups_in
         from noetl.api.gateway.serving import serve_gateway
         from noetl.api.listening import BadCertificate, Listening
     except ImportError as missing:
         raise Problem(f"the gateway needs the extra: pip install 'noetlc[server]' ({missing})") from None
+    place = ListeningOptions(host, port, tls_cert, tls_key, behind_proxy, None, "")
+    if wrong := place.wrong(has_tokens=True):  # those of its groups
+        raise click.UsageError(wrong)
     with groups.open("rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
@@ -75,7 +70,7 @@ def gateway(
     except BadCertificate as problem:
         raise Problem(str(problem)) from None
     except OSError as problem:
-        raise Problem(f"{host}:{port} cannot be listened on: {problem.strerror or problem}") from None
+        raise Problem(f"{place.where} cannot be listened on: {problem.strerror or problem}") from None
     return 0
 
 

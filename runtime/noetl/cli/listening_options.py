@@ -45,17 +45,27 @@ class ListeningOptions(NamedTuple):
         return refused
 
 
-_OPTIONS = (
-    click.option(
-        "--host", default="127.0.0.1", show_default=True, help="Where to listen; tokens are needed elsewhere."
-    ),
+_SOCKET = (
     click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 takes any."),
     click.option("--tls-cert", type=_FILE, metavar="FILE", help="The certificate, PEM."),
     click.option("--tls-key", type=_FILE, metavar="FILE", help="Its key, PEM."),
     click.option("--behind-proxy", is_flag=True, help="A proxy in front of it ends TLS."),
+)
+_OPTIONS = (
+    click.option(
+        "--host", default="127.0.0.1", show_default=True, help="Where to listen; tokens are needed elsewhere."
+    ),
+    *_SOCKET,
     click.option("--tokens", "tokens_path", metavar="FILE", help="Who may do what; beside the store by default."),
     click.option("--announce", default="", metavar="URL", help="Where workers reach it; where it listens by default."),
 )
+
+
+def socket_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Options of a socket, without who may ask."""
+    for option in reversed(_SOCKET):
+        option(function)
+    return function
 
 
 def listening_options(function: Callable[..., int]) -> Callable[..., int]:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType
 
 from noetl.api.connections import Book
 from noetl.api.gateway.application import gateway_application
 from noetl.api.gateway.groups import GroupMap
 from noetl.api.gateway.upstream import Upstream
-from noetl.api.listening import HttpServer, Listening, bound_to, bounds_of, config_of, name_of, open_files, url_of
+from noetl.api.listening import (
+    HttpServer,
+    Listening,
+    bound_to,
+    bounds_of,
+    config_of,
+    name_of,
+    open_files,
+    stopped_by_signals,
+    url_of,
+)
 from noetl.clients.egress import is_loopback
 
 
@@ -38,17 +46,10 @@ async def _serve(
     upstream = Upstream(groups.groups, say)
     app = gateway_application(groups, upstream, say, hosts_hidden=hides_hosts(listening))
     server = HttpServer(config_of(app, listening, Book(bounds_of(listening, open_files()), say)), upstream.leave)
-    with bound_to(listening) as bound:
+    with bound_to(listening) as bound, stopped_by_signals(server):
         host, port = bound.getsockname()[:2]
         await upstream.look()
         looking = asyncio.create_task(upstream.keep_looking())
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            server.force_exit = server.should_exit
-            server.should_exit = True
-
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, stop)
         ready(url_of(listening, name_of(host), port))
         try:
             await server.serve(sockets=[bound])
