@@ -108,3 +108,25 @@ def applied(text: str, edits: Sequence[types.TextEdit]) -> str:
     for edit in sorted(edits, key=lambda edit: (edit.range.start.line, edit.range.start.character), reverse=True):
         text = text[: offset(edit.range.start)] + edit.new_text + text[offset(edit.range.end) :]
     return text
+
+
+def asked(editor: Editor, name: str, marked: str, method: str, kind: type, **more: object) -> object:
+    """The response to a request about the marked place of a file, whose text the mark stands in."""
+    whole, position = at(marked)
+    assert whole == editor.texts[name]
+    document = types.TextDocumentIdentifier(editor.uri(name))
+    return editor.ask(method, kind(text_document=document, position=position, **more))
+
+
+def renamed(editor: Editor, name: str, marked: str, new: str) -> dict[str, str]:
+    """The texts of the files that a renaming of what is at the marked place changes, as they are then."""
+    edit = asked(editor, name, marked, types.TEXT_DOCUMENT_RENAME, types.RenameParams, new_name=new)
+    assert isinstance(edit, types.WorkspaceEdit)
+    uris = {editor.uri(file): file for file in editor.texts}
+    return {
+        uris[change.text_document.uri]: applied(  # type: ignore[union-attr]
+            editor.texts[uris[change.text_document.uri]],
+            change.edits,  # type: ignore[union-attr, arg-type]
+        )
+        for change in edit.document_changes or ()
+    }

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.bodies import DIVIDES
 from harness.browsing import Listener
 from harness.running import HEAD
 from harness.serving import until
@@ -109,15 +110,6 @@ def test_a_template_that_failed_is_marked_where_it_stands(server: Listener, page
 CALLS = """
 workflow:
   - {step: start, tool: {kind: playbook, path: t/%s}}
-"""
-DIVIDES = """
-workflow:
-  - step: divide
-    tool:
-      kind: python
-      code: |
-        total = 1
-        result = total / 0
 """
 
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from harness.bodies import WAITING
 from harness.browsing import Listener, listening, page_of
 from harness.running import HEAD
 from harness.serving import until
@@ -12,27 +13,15 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-WAITS = """
-workload: {n: 3}
-workflow:
-  - step: start
-    tool: {kind: python, args: {n: "{{ workload.n }}"}, code: "result = n * 2"}
-    next: {arcs: [{step: hold}]}
-  - step: hold
-    tool: {kind: wait, events: [go]}
-    next: {arcs: [{step: last}]}
-  - step: last
-    tool: {kind: python, args: {v: "{{ start }}"}, code: "result = v + 1"}
-"""
-MENDED = WAITS.replace("v + 1", "v + 100").replace("step: last", "step: at_last")
+MENDED = WAITING.replace("v + 1", "v + 100").replace("step: last", "step: at_last")
 """Another step behind the one that waits: 3 * 2 + 100."""
-REWRITTEN = WAITS.replace("n * 2", "n * 3")
+REWRITTEN = WAITING.replace("n * 2", "n * 3")
 BUTTON = "Other version…"
 
 
 def waiting(server: Listener) -> str:
     """An execution of version 1 that waits."""
-    server.register(HEAD + WAITS)
+    server.register(HEAD + WAITING)
     name = server.start("t/t")
     until(lambda: "hold" in server.api.get(f"/executions/{name}").text)
     return name

@@ -280,13 +280,20 @@ def _in_rows(session: EditorSession, one: OpenFile, symbol: Symbol) -> str:
 
 def _column_at(session: EditorSession, uri: str, position: types.Position) -> tuple[NamedSuite, RowColumn] | None:
     """The column of a table at a place of a file of tests."""
-    one = session.opened.get(uri)
-    suite = session.suites.suites().get(one.name) if one is not None and is_suite(one.name) else None
-    if suite is None:
+    if (at := _place_in_suite(session, uri, position)) is None:
         return None
-    place = Positions(suite.source, session.encoding).place(position)
+    suite, place = at
     found = next((each for each in suite.columns if touches(each.span, *place)), None)
     return (suite, found) if found is not None else None
+
+
+def _place_in_suite(
+    session: EditorSession, uri: str, position: types.Position
+) -> tuple[NamedSuite, tuple[int, int]] | None:
+    """The line and column of a place in a file of tests, with the file; None in any other."""
+    one = session.opened.get(uri)
+    suite = session.suites.suites().get(one.name) if one is not None and is_suite(one.name) else None
+    return None if suite is None else (suite, Positions(suite.source, session.encoding).place(position))
 
 
 def _column_places(
@@ -311,11 +318,9 @@ async def _of_several(session: EditorSession, one: OpenFile, symbol: Symbol) -> 
 
 def _name_in_suite(session: EditorSession, uri: str, position: types.Position) -> tuple[NamedSuite, SuiteName] | None:
     """The name at a place of a file of tests."""
-    one = session.opened.get(uri)
-    suite = session.suites.suites().get(one.name) if one is not None and is_suite(one.name) else None
-    if suite is None:
+    if (at := _place_in_suite(session, uri, position)) is None:
         return None
-    place = Positions(suite.source, session.encoding).place(position)
+    suite, place = at
     # Of a cell the name is meant, and not what else it is used for.
     named = (each for each in suite.names if each.sort and not each.joined)
     found = next((each for each in named if touches(each.span, *place)), None)

@@ -4,7 +4,7 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from editor import Editor, applied, at
+from editor import Editor, applied, asked, renamed
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: %s, path: shop/%s}\n"
 ORDERS = (
@@ -56,26 +56,6 @@ def workspace(editor: Editor) -> Editor:
     for name, text in texts(editor).items():
         editor.show(name, text)
     return editor
-
-
-def asked(editor: Editor, name: str, marked: str, method: str, kind: type, **more: object) -> object:
-    whole, position = at(marked)
-    assert whole == editor.texts[name]
-    document = types.TextDocumentIdentifier(editor.uri(name))
-    return editor.ask(method, kind(text_document=document, position=position, **more))
-
-
-def renamed(editor: Editor, name: str, marked: str, new: str) -> dict[str, str]:
-    edit = asked(editor, name, marked, types.TEXT_DOCUMENT_RENAME, types.RenameParams, new_name=new)
-    assert isinstance(edit, types.WorkspaceEdit)
-    uris = {editor.uri(file): file for file in editor.texts}
-    return {
-        uris[change.text_document.uri]: applied(  # type: ignore[union-attr]
-            editor.texts[uris[change.text_document.uri]],
-            change.edits,  # type: ignore[union-attr, arg-type]
-        )
-        for change in edit.document_changes or ()
-    }
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from harness.bodies import DIVIDES
 from harness.serving import until
 from noetl.clients.compiler import compile_playbook
 from noetl.store.http import Connection
@@ -20,18 +21,7 @@ if TYPE_CHECKING:
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: tried, path: jobs/%s}\n"
 CALLS = HEAD + "workload: {which: jobs/%s}\nworkflow:\n  - {step: call, tool: {kind: playbook, path: %s}}\n"
-FAILS = (
-    HEAD % "bottom"
-    + """\
-workflow:
-  - step: divide
-    tool:
-      kind: python
-      code: |
-        total = 1
-        result = total / 0
-"""
-)
+FAILS = HEAD % "bottom" + DIVIDES.lstrip()
 LINE = """\
    |
 10 |         result = total / 0

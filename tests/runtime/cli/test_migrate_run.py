@@ -6,24 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness.bodies import WAITING
+
 if TYPE_CHECKING:
     from conftest import Home
 
-BODY = """
-workload: {n: 3}
-workflow:
-  - step: start
-    tool: {kind: python, args: {n: "{{ workload.n }}"}, code: "result = n * 2"}
-    next: {arcs: [{step: hold}]}
-  - step: hold
-    tool: {kind: wait, events: [go]}
-    next: {arcs: [{step: last}]}
-  - step: last
-    tool: {kind: python, args: {v: "{{ start }}"}, code: "result = v + 1"}
-"""
-MENDED = BODY.replace("v + 1", "v + 100")
+MENDED = WAITING.replace("v + 1", "v + 100")
 """What has not run is another: 3 * 2 + 100."""
-REWRITTEN = BODY.replace("n * 2", "n * 3")
+REWRITTEN = WAITING.replace("n * 2", "n * 3")
 WHY = "step `start` ran, and does something else in the new plan"
 
 
@@ -34,7 +24,7 @@ def waiting(home: "Home") -> str:
 
 
 def waiting_at(home: "Home", url: str) -> str:
-    home.run("start", home.plan(BODY), "--server", url)
+    home.run("start", home.plan(WAITING), "--server", url)
     found = home.only()
     until(lambda: "hold" in str(home.json("status", found)))
     return found
